@@ -74,39 +74,6 @@ def test_rooms_know_only_those_below():
     assert not upwards
 
 
-def test_no_module_imports_itself_through_others():
-    def reached(start: str) -> set[str]:
-        seen: set[str] = set()
-        ahead = [start]
-        while ahead:
-            new = imports()[ahead.pop()] - seen - {"pytest_dp"}
-            seen |= new
-            ahead += new
-        return seen
-
-    assert not [name for name in imports() if name in reached(name)]
-
-
-def test_names_that_the_page_gives_exist():
-    for dotted in re.findall(r"`((?:\w+\.)+\w+)(?:\(.*?\))?`", PAGE.split("## An audit")[1]):
-        if dotted.endswith(".py"):
-            continue
-        *path, last = dotted.split(".")
-        tree = modules().get(".".join(["pytest_dp", *path]))
-        assert tree is not None, dotted
-        named = {getattr(node, "name", None) for node in tree.body}
-        named |= {
-            target.id
-            for node in tree.body
-            if isinstance(node, ast.Assign | ast.AnnAssign)
-            for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
-            if isinstance(target, ast.Name)
-        }
-        assert last in named or ".".join(["pytest_dp", *path, last]) in modules(), dotted
-    for path in re.findall(r"`([\w/]+\.py)`", PAGE.split("## An audit")[1]):
-        assert (HOUSE / path).is_file(), path
-
-
 KERNEL = ("auditors", "betting", "statistics")
 CLOCKS = {"Deadline", "Stopwatch", "within", "compute_interruptibly"}
 """Calls that begin to count time, or end with it."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,7 +10,6 @@ import pytest
 from pytest_dp.auditors import starting_afresh
 from pytest_dp.auditors.independence import dependence
 from pytest_dp.auditors.starting_afresh import _apart, _draw_alike, by_chance, keep_answers
-from pytest_dp.running.opened_files import record_opened_files
 
 
 @pytest.mark.parametrize(
@@ -62,17 +60,6 @@ def test_a_coin_that_is_kept_falls_alike_everywhere_with_chance_alpha_at_most(
     found = _apart(None, SimpleNamespace(alpha=1e-6), (None, None), None, 4, None)
     assert len(found) == processes
     assert 2.0 ** (1 - 21) <= 1e-6
-
-
-def test_what_watches_the_machine_is_no_memory(tmp_path):
-    if not (watched := Path("/proc/self/stat")).exists():
-        pytest.skip("this system has no /proc")
-    (kept := tmp_path / "kept").touch()
-    with record_opened_files() as files:
-        watched.read_text()
-        list(watched.parent.iterdir())
-        kept.read_text()
-    assert files == [str(kept)]
 
 
 RUNS = 2_000

@@ -92,25 +92,3 @@ def test_what_noise_left_behind_is_named():
     recurs = [7.18] * 20 + np.random.default_rng(0).laplace(size=480).tolist()
     released = said(Equals(leaf("output"), 7.18), recurs, recurs[20:])
     assert released.startswith("One output comes again and again")
-
-
-def in_an_array(data, noise):
-    return np.array([len(data), sum(data), 7.0]) + noise
-
-
-def multiplied(data, noise):
-    return (len(data) * math.exp(noise), sum(data) * math.exp(-noise))
-
-
-SHARING = {
-    "an array": (in_an_array, "output[0] - output[1]"),
-    "a product": (multiplied, "output[0]*output[1]"),
-}
-
-
-@pytest.mark.parametrize(("mechanism", "relation"), SHARING.values(), ids=SHARING)
-def test_shared_noise_is_named_whatever_the_event_speaks_of(mechanism, relation):
-    rng = np.random.default_rng(1)
-    tables = [tabulate([mechanism(d, rng.normal()) for _ in range(60)]) for d in ([3, 5], [3])]
-    said = diagnose(None, (50, 0), (99, 99), ApproximateDP(1.0), tables)[0]
-    assert said.startswith(f"{relation} has no noise: both use the same random numbers.")

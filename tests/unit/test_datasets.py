@@ -18,7 +18,7 @@ import pyarrow as pa
 import pytest
 from zoo import Colour
 
-from pytest_dp import ClaimError, audit, values
+from pytest_dp import ClaimError
 from pytest_dp.claiming.claim import expand
 from pytest_dp.data import describe, kind_of, rebuilt, records_of
 from pytest_dp.data.conversion import length
@@ -211,33 +211,3 @@ def test_equal_values_of_other_content_are_neighbours():
             stated = ([[pair[0], 5], [pair[1], 5]]) if neighbors == "replace_one" else pair
             (claim,) = expand({"eps": 1.0, "pairs": [stated], "neighbors": neighbors})
             assert len(pairs_of(claim.promise)) == 1
-
-
-def shifted(data):
-    yield [data[0] + 1]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "claim",
-    [
-        {"inputs": [np.zeros(1), -np.zeros(1), np.zeros(1, "f4")], "neighbors": shifted},
-        {"inputs": values([Tagged(1), Tagged(1, "x"), Tagged(2)])},
-    ],
-)
-def test_each_pair_is_audited(claim):
-    """Whatever hashes and equality say of the inputs."""
-    claim = {"eps": 1.0, "max_samples": 2_000, "search": (), **claim}
-    seen = set()
-
-    def mechanism(data, rng):
-        seen.add(key(data))
-        return rng.laplace()
-
-    (parsed,) = expand(claim)
-    inside = [pair for pair in pairs_of(parsed.promise) if not pair.beyond]
-    expected = {key(side) for pair in inside for side in pair.inputs}
-    result = audit(mechanism, seed=1, n_jobs=1, **claim)
-    assert result.pairs == (len(inside), len(inside))
-    assert expected <= seen
-    assert len(expected) >= 3

@@ -17,8 +17,6 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from pytest_dp.data import key
 from pytest_dp.data.python_source import SHORT_NAMES, as_source, source_of
@@ -50,35 +48,6 @@ def evaluated(value: Any, *, lines: bool = False) -> Any:
     assert code is not None
     names = {SHORT_NAMES.get(m, m.split(".")[0]): importlib.import_module(m) for m in code.modules}
     return eval(code.text, names)
-
-
-PLAIN = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats()
-    | st.complex_numbers()
-    | st.text()
-    | st.binary()
-    | st.datetimes(timezones=st.none() | st.just(dt.UTC))
-    | st.decimals(),
-    lambda inner: (
-        st.lists(inner)
-        | st.tuples(inner)
-        | st.tuples(inner, inner)
-        | st.dictionaries(st.text(), inner)
-        | st.frozensets(st.integers())
-        | st.sets(st.text())
-        | st.builds(Point, inner, inner)
-    ),
-    max_leaves=8,
-)
-
-
-@pytest.mark.slow
-@given(PLAIN, st.booleans())
-def test_plain_objects(value: Any, lines: bool) -> None:
-    assert key(evaluated(value, lines=lines)) == key(value)
 
 
 FRAME = pd.DataFrame({"user": [1, 2], "name": ["ann", "bob"], "share": [0.5, np.inf]})

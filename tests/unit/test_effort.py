@@ -36,13 +36,6 @@ def machine(monkeypatch):
     return made
 
 
-def test_a_busy_machine_leaves_as_much_work(machine):
-    deadline, machine.share = Deadline(60), 0.3
-    machine.compute(40)
-    assert machine.now > 1_060
-    assert deadline.remaining() == 20
-
-
 def test_no_more_than_four_times_as_much_time_passes(machine):
     deadline, machine.share = Deadline(60), 0.01
     while deadline.remaining() > 0:
@@ -92,24 +85,6 @@ def test_an_audit_on_a_busy_machine_does_the_same_work(machine):
 
 
 @pytest.mark.slow
-def test_preparing_and_auditing_have_one_effort(machine):
-    """Inputs that take nearly all of the time leave little of it to the audit."""
-
-    def inputs():
-        machine.compute(59)
-        return [[], [1]]
-
-    def noisy_count(records, rng):
-        machine.compute(0.01)
-        return len(records) + rng.laplace()
-
-    begun = machine.computed
-    result = audit(noisy_count, eps=1.0, neighbors="add_remove_one", inputs=inputs, n_jobs=1)
-    assert machine.computed - begun < 60 * 1.05 + 1
-    assert result.samples < 200
-
-
-@pytest.mark.slow
 def test_what_is_cut_off_says_what_was_left_undone(machine):
     def noisy_count(records, rng):
         machine.compute(0.5)
@@ -128,12 +103,8 @@ NEEDED = 3.7303
 PAIR = {"pairs": [([0], [1])], "n_jobs": 1, "vectorized": "size"}
 
 
-def traced(data, scale, rng, size):
+def gaussian(data, scale, rng, size):
     return data[0] + rng.normal(scale=scale, size=size)
-
-
-def untraced(data, scale, rng, size):
-    return data[0] + scale * ndtri(rng.random(size))
 
 
 @pytest.mark.nightly
@@ -141,7 +112,7 @@ def untraced(data, scale, rng, size):
 @pytest.mark.parametrize(("factor", "violated"), [(0.8, True), (1.001, False)])
 def test_gaussian_noise_a_fifth_too_small_under_a_delta_is_found_by_default(factor, violated):
     common = {"eps": 1.0, "delta": 1e-5, "seed": 1, "max_seconds": 200, **PAIR}
-    result = audit(untraced, params={"scale": factor * NEEDED}, **common)
+    result = audit(lambda d, rng, size: d[0] + factor * NEEDED * ndtri(rng.random(size)), **common)
     assert result.violated == violated
     assert 400_000 < result.samples <= VECTORIZED_SAMPLES
 
@@ -151,8 +122,8 @@ def test_gaussian_noise_a_fifth_too_small_under_a_delta_is_found_by_default(fact
 def test_a_violation_by_gaussian_noise_names_the_claim_that_takes_fewer_runs():
     said = "claim mu=0.268: it asks the same of Gaussian noise, and takes fewer runs"
     claim = {"eps": 1.0, "delta": 1e-5, "seed": 1, **PAIR}
-    by_delta = audit(traced, params={"scale": 0.4 * NEEDED}, **claim)
-    by_mu = audit(traced, params={"scale": 0.4 * NEEDED}, mu=0.268, seed=1, **PAIR)
+    by_delta = audit(gaussian, params={"scale": 0.4 * NEEDED}, **claim)
+    by_mu = audit(gaussian, params={"scale": 0.4 * NEEDED}, mu=0.268, seed=1, **PAIR)
     assert by_delta.violated
     assert by_mu.violated
     assert by_mu.bet_samples < by_delta.bet_samples / 4

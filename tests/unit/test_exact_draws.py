@@ -20,12 +20,8 @@ import scipy
 from exact import distribution, probabilities
 
 from pytest_dp.oracles import branching
-from pytest_dp.oracles.enumerating import enumerated
 from pytest_dp.oracles.paths import explored
 from pytest_dp.running import laws
-from pytest_dp.running.calling import Call
-from pytest_dp.running.copies import Pristine
-from pytest_dp.running.deadline import Deadline
 from pytest_dp.running.laws import Law
 from pytest_dp.running.stand_ins import CannotInstrument
 
@@ -138,20 +134,6 @@ def test_endless_support_leaves_a_residual():
             assert float(weight) == pytest.approx(law.pmf(k), abs=TOLERANCE)
 
 
-FUNCTIONS = {
-    "clip": lambda u: np.clip(8 * u, 2, 4) >= 3,
-    "absolute": lambda u: np.abs(u - 0.5) < 0.25,
-    "subtract": lambda u: np.float64(1.0) - u <= 0.25,
-}
-
-
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_functions_of_numpy_that_operators_make(name):
-    truth = np.mean([FUNCTIONS[name]((k + 0.5) / 4096) for k in range(4096)])
-    known = probabilities(lambda x, rng: bool(FUNCTIONS[name](rng.random())))
-    assert float(known[True]) == pytest.approx(truth, abs=1e-3)
-
-
 def test_paths_that_are_given_up_are_counted(monkeypatch):
     monkeypatch.setattr(branching, "NEGLIGIBLE", 0.3)
     known = distribution(
@@ -246,16 +228,6 @@ def test_exceptions_are_outputs_where_they_are_the_mechanisms():
     known = distribution(raises)
     assert [repr(outcome) for outcome in known.outcomes] == ["1", "raises ValueError: no budget"]
     assert [float(weight) for weight in known.weights] == [0.75, 0.25]
-
-
-def test_a_run_that_never_ends_is_given_up():
-    def endless(x, rng):
-        while True:
-            x = 1 - x
-
-    call = Call(endless, {}, "rng", pristine=Pristine((endless, {})))
-    with pytest.raises(CannotInstrument, match="runs take too long"):
-        enumerated(call, 0, Deadline(0.2))
 
 
 HALF = Fraction(1, 2)

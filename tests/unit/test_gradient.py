@@ -9,26 +9,18 @@ import pytest
 from exact import call_of
 
 from benchmarks import mechanisms
-from benchmarks.dpfinder import ALGORITHMS, of_sparse_vector
+from benchmarks.dpfinder import of_sparse_vector
 from pytest_dp import ClaimError, audit, queries
 from pytest_dp.claiming.claim import expand
 from pytest_dp.methods.families import families_of
-from pytest_dp.methods.gradient import ByGradients, Gradients
+from pytest_dp.methods.gradient import ByGradients
 from pytest_dp.proposers.clock import Clock
-from pytest_dp.running.deadline import Deadline
 
-NAMED = {algorithm.name: algorithm for algorithm in ALGORITHMS}
 TABLE = [{"age": 30, "group": "a", "paid": 0.5}, {"age": 50, "group": "b", "paid": 2.0}]
 
 
 def promise_of(**keywords):
     return expand({"eps": 1.0, **keywords})[0].promise
-
-
-def searching(name, seed=1):
-    algorithm = NAMED[name]
-    call = call_of(algorithm.mechanism, **dict(algorithm.params))
-    return algorithm, Gradients(call, algorithm.family, [], seed, Deadline(60))
 
 
 @pytest.mark.parametrize(
@@ -80,21 +72,6 @@ def test_inputs_without_numbers_are_refused(keywords, reason, how):
     said = rf"^(method='dpfinder'|search='gradient') moves .* {reason}\. Allowed: inputs=queries"
     with pytest.raises(ClaimError, match=said):
         audit(count, eps=1.0, seed=1, **keywords, **how)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "least"),
-    [("AT4", 0.11), ("ExpMech", 0.095)],
-)
-def test_restarts_find_nearly_the_largest_loss(name, least):
-    """By closed forms, and never above what is proven."""
-    algorithm, gradients = searching(name)
-    found = [gradients.restart(number) for number in range(3)]
-    losses = [algorithm.true_loss(one) for one in found if one is not None]
-    assert max(losses) >= least
-    if math.isfinite(algorithm.bound):
-        assert max(losses) <= algorithm.bound + 1e-9
 
 
 @pytest.mark.slow

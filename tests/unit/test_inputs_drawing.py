@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import math
 from itertools import islice
 
@@ -61,16 +60,6 @@ def test_what_a_strategy_does_not_allow_is_not_drawn():
     unique = values(st.lists(st.integers(0, 9), unique=True))
     assert all(len(set(numbers)) == len(numbers) for numbers in unique)
     assert all(n % 2 == 0 for n in values(st.integers().filter(lambda n: n % 2 == 0)))
-
-
-def test_odd_days_are_drawn_of_dates():
-    low, high = dt.date(2015, 3, 1), dt.date(2025, 12, 31)
-    rows = st.lists(st.tuples(st.booleans(), st.dates(low, high)))
-    days = {day for row in values(rows, count=400) for _, day in row}
-    assert all(low <= day <= high for day in days)
-    assert {(2, 28), (2, 29), (12, 31), (1, 1)} <= {(day.month, day.day) for day in days}
-    moments = {one.date() for one in values(st.datetimes(), count=400)}
-    assert any((day.month, day.day) == (2, 29) for day in moments)
 
 
 def test_what_is_rejected_is_none():

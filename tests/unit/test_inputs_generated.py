@@ -11,7 +11,7 @@ import pytest
 from hypothesis import strategies as st
 from neighbours import source
 
-from pytest_dp import ClaimError, add_remove_one, queries, replace_special
+from pytest_dp import ClaimError, add_remove_one, replace_special
 from pytest_dp.data import key
 from pytest_dp.data.relations import RELATIONS, Pair
 from pytest_dp.pairs.generated import MIN_FIRST, Generated
@@ -222,15 +222,3 @@ def test_parameters_are_drawn_with_the_inputs():
     assert small.params == {"k": 5}
     assert len(small.d1) + len(small.d2) == 1
     assert Pair([1], [], params={"k": 1}).content != Pair([1], [], params={"k": 2}).content
-
-
-def test_parameters_are_drawn_with_given_pairs():
-    listed = [([n], []) for n in range(40)]
-    made = source(pairs=listed, params={"k": st.integers(1, 3), "c": st.sampled_from("ab")})
-    assert [pair.d1 for pair in made.given] == [[n] for n in range(40)]
-    assert {tuple(pair.params.items()) for pair in made.given} == {
-        (("k", k), ("c", c)) for k in (1, 2, 3) for c in "ab"
-    }
-    more = list(made.generated.propose())
-    assert len(more) == 40 * 6 - 40
-    assert len(source(inputs=queries(5), params={"k": st.just(1)}).given) == 8
