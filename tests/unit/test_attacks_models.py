@@ -36,32 +36,16 @@ from pytest_dp.privacy import ApproximateDP, GaussianDP
 pytestmark = pytest.mark.slow
 
 
-class Half:
-    """A classifier that has nothing to say."""
-
-    def fit(self, rows, labels):
-        return self
-
-    def predict_proba(self, rows):
-        return np.full((len(rows), 2), 0.5)
-
-
 MODELS = {"additive": None, "logistic": "logistic", "mlp": "mlp", "scikit-learn": GaussianNB()}
 
 
 def mixed(d, rng, n):
     """Outputs of many kinds; all of them tell a little."""
     kinds = rng.choice(6, n, p=[[0.3, 0.2, 0.2, 0.1, 0.1, 0.1], [0.1, 0.2, 0.3, 0.2, 0.1, 0.1]][d])
-    x = rng.laplace(loc=d, size=(n, 3))
-    forms = [
-        lambda row: row.tolist(),
-        lambda row: row[:2].tolist(),
-        lambda row: float(row[0]),
-        lambda row: None,
-        lambda row: {"a": float(row[0]), "b": "xy"[int(row[1] > 0)]},
-        lambda row: Raised("KeyError"),
+    return [
+        [[x, y, z], [x, y], x, None, {"a": x, "b": "xy"[y > 0]}, Raised("KeyError")][kind]
+        for kind, (x, y, z) in zip(kinds, rng.laplace(loc=d, size=(n, 3)).tolist(), strict=True)
     ]
-    return [forms[kind](row) for kind, row in zip(kinds.tolist(), x, strict=True)]
 
 
 @pytest.fixture(scope="module")
@@ -93,13 +77,10 @@ def test_every_model_learns_a_shift(name):
     def draw(d, rng, n):
         return d + rng.logistic(size=n)
 
-    odds, exact, first = compared(
-        draw,
-        lambda x: scipy.stats.logistic.logpdf(x) - scipy.stats.logistic.logpdf(x, 1),
-        5_000,
-        23,
-        MODELS[name],
-    )
+    def ratio(x):
+        return scipy.stats.logistic.logpdf(x) - scipy.stats.logistic.logpdf(x, 1)
+
+    odds, exact, first = compared(draw, ratio, 5_000, 23, MODELS[name])
     assert gain(odds, first) > 0.6 * gain(exact, first)
     assert np.corrcoef(odds, exact)[0, 1] > 0.85
 
@@ -119,31 +100,31 @@ def test_whatever_is_special_is_learned(leak):
     assert np.mean(plain) == pytest.approx(math.log(0.7 / 0.9), abs=0.15)
 
 
-def saying(answer):
-    """A classifier with this `predict_proba`."""
-    return type("Saying", (Half,), {"predict_proba": lambda self, rows: answer(rows)})()
-
-
-def failing(*_):
-    raise RuntimeError("out of order")
-
-
 @pytest.mark.parametrize(
-    ("classifier", "said"),
+    ("fit", "answer", "said"),
     [
-        (type("Saying", (Half,), {"fit": failing})(), "fit raised RuntimeError: out of order"),
-        (saying(failing), "predict_proba raised RuntimeError: out of order"),
+        (lambda *_: 1 / 0, None, "fit raised ZeroDivisionError"),
+        (lambda *_: None, lambda rows: 1 / 0, "predict_proba raised ZeroDivisionError"),
         (
-            saying(lambda rows: np.full((len(rows), 3), 1 / 3)),
+            lambda *_: None,
+            lambda rows: np.full((len(rows), 3), 1 / 3),
             r"of shape \(40, 3\) for 40 outputs. Allowed: shape \(40, 2\)",
         ),
-        (saying(lambda rows: np.full((len(rows), 2), np.nan)), "returned only NaN"),
+        (lambda *_: None, lambda rows: np.full((len(rows), 2), np.nan), "returned only NaN"),
     ],
 )
-def test_a_classifier_that_fails_is_named(classifier, said):
+def test_a_classifier_that_fails_is_named(fit, answer, said):
+    class Saying:
+        def fit(self, rows, labels):
+            fit()
+            return self
+
+        def predict_proba(self, rows):
+            return answer(rows)
+
     outputs, first = both(lambda d, rng, n: d + rng.normal(size=n), 20, 32)
     with pytest.raises(ClaimError, match=f"Saying.*{said}"):
-        scores(learned(outputs, first, classifier), tabulate(outputs))
+        scores(learned(outputs, first, Saying()), tabulate(outputs))
 
 
 def test_classes_in_another_order():
@@ -182,7 +163,6 @@ def penalised_loss(weights, columns, codes, on_d):
     return loss
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["numbers", "categories", "two numbers"])
 def test_weights_are_those_of_the_penalised_likelihood(kind):
     """Against a general optimiser of the same loss."""
@@ -211,11 +191,6 @@ def test_the_score_of_laplace_noise_is_its_log_ratio():
     asked = np.array([-1.5, 0.25, 0.75, 2.5])
     expected = np.abs(asked) - np.abs(asked - shift)
     assert model.log_odds(tabulate(list(asked))) == pytest.approx(expected, abs=0.15)
-
-
-pytestmark = pytest.mark.slow
-
-# -- The threshold ------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -249,20 +224,10 @@ def test_the_paper_by_hand():
     assert (attack.threshold, attack.tie) == (3.0, pytest.approx(1 / 3))
     assert [attack(x) for x in (4, 3, 2)] == [1.0, pytest.approx(1 / 3), 0.0]
     assert str(attack) == "score(output) > 3, and a random 33% of those at it"
-    mirrored = threshold_attack(Itself(), -1, np.array([5.0, 4, 4, 3, 3, 3, 2, 1, 0, 0]), 0.45)
-    assert (mirrored.threshold, mirrored.tie) == (-3.0, pytest.approx(1 / 6))
-    assert [mirrored(x) for x in (2, 3, 4)] == [1.0, pytest.approx(1 / 6), 0.0]
     assert str(Attack(Itself(), 1, 0.5)) == "score(output) > 0.5"
 
 
-CLAIMS = [
-    ApproximateDP(1.0),
-    ApproximateDP(0.5, 1e-3),
-    GaussianDP(0.5),
-]
-
-
-@pytest.mark.parametrize("claim", CLAIMS, ids=str)
+@pytest.mark.parametrize("claim", [ApproximateDP(0.5, 1e-3), GaussianDP(0.5)], ids=str)
 @pytest.mark.parametrize("distance", [0.3, -1.0])
 def test_the_threshold_that_shows_most_of_a_claim(claim, distance):
     """Of normal noise, where all is known: nearly as much as the best one by known chances."""
@@ -271,7 +236,8 @@ def test_the_threshold_that_shows_most_of_a_claim(claim, distance):
     found = [rng.normal(d, 1, 100_000) * distance for d in means]
     cuts = cuts_of(np.concatenate(found), 200)
     planned = PlannedTest(claim, 2e5, 1e-6)
-    choice = best_cut(*(between(cuts, side) for side in found), cuts, planned)
+    sides = (np.bincount(np.searchsorted(cuts, x), minlength=len(cuts) + 1) for x in found)
+    choice = best_cut(*sides, cuts, planned)
     chances = [scipy.stats.norm.sf(cuts, d * distance, far) for d in means]
     up, down = chances, [1 - p for p in chances[::-1]]
     worth = [planned.expect(*side) for side in (up, down)]
@@ -281,10 +247,3 @@ def test_the_threshold_that_shows_most_of_a_claim(claim, distance):
     assert 0.8 * best - 0.02 < choice.expected < 1.15 * best + 0.002
     truth = (up if choice.sign > 0 else down)[0][k], (up if choice.sign > 0 else down)[1][k]
     assert (choice.p1, choice.p2) == pytest.approx(truth, rel=0.2, abs=2e-4)
-    if claim.parameter == "mu":
-        assert best < far
-        assert 0.2 < truth[0] < 0.9  # in the middle, where most is known
-
-
-def between(cuts, found):
-    return np.bincount(np.searchsorted(cuts, found), minlength=len(cuts) + 1)

@@ -8,7 +8,6 @@ import math
 from collections import Counter, OrderedDict, deque
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, timezone
-from decimal import Decimal
 from typing import NamedTuple
 
 import numpy as np
@@ -21,7 +20,6 @@ from zoo import Colour
 from pytest_dp import ClaimError
 from pytest_dp.claiming.claim import expand
 from pytest_dp.data import describe, kind_of, rebuilt, records_of
-from pytest_dp.data.conversion import length
 from pytest_dp.data.equality import digest, equality_key, key
 from pytest_dp.pairs import pairs_of
 
@@ -69,44 +67,25 @@ EXAMPLES += [
         }
     ),
 ]
-IDS = [describe(example) for example in EXAMPLES]
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=IDS)
+def types_of(data):
+    if isinstance(data, dict):
+        return {name: types_of(column) for name, column in data.items()}
+    if isinstance(data, pd.DataFrame):
+        return type(data), data.dtypes.to_dict()
+    return type(data), *(getattr(data, name, None) for name in ("schema", "dtype", "name"))
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=describe)
 def test_a_dataset_is_rebuilt_of_its_records(example):
-    made = rebuilt(example, records_of(example))
-    assert made is not example
-    assert type(made) is type(example)
-    assert list(map(key, records_of(made))) == list(map(key, records_of(example)))
-    same_types(made, example)
-    few = rebuilt(example, records_of(example)[:1])
-    assert length(few) == 1
-    same_types(few, example)
-    none = rebuilt(example, [])
-    assert length(none) == 0
-    assert kind_of(none) == kind_of(example)
-    same_types(none, example)
-
-
-def same_types(one, other):
-    if isinstance(other, pd.DataFrame):
-        assert (one.dtypes == other.dtypes).all()
-        assert list(one.index) == list(range(len(one)))
-    elif isinstance(other, pd.Series):
-        assert one.dtype == other.dtype
-        assert one.name == other.name
-    elif isinstance(other, pl.DataFrame | pa.Table):
-        assert one.schema == other.schema
-    elif isinstance(other, pl.Series):
-        assert (one.name, one.dtype) == (other.name, other.dtype)
-    elif isinstance(other, dict):
-        assert one.keys() == other.keys()
-        for mine, theirs in zip(one.values(), other.values(), strict=True):
-            assert type(mine) is type(theirs)
-            same_types(mine, theirs)
-    elif isinstance(other, np.ndarray) and other.dtype.kind not in "US":
-        assert one.dtype == other.dtype
-        assert one.shape[1:] == other.shape[1:]
+    records = records_of(example)
+    for count in range(len(records) + 1):
+        made = rebuilt(example, records[:count])
+        assert made is not example
+        assert list(map(key, records_of(made))) == list(map(key, records[:count]))
+        assert types_of(made) == types_of(example)
+        assert kind_of(made) == kind_of(example)
 
 
 @pytest.mark.parametrize(
@@ -196,17 +175,13 @@ def test_what_differs_in_type_or_content_is_not_one(group):
 
 def test_equal_records_are_one_to_relations():
     assert equality_key([1, True, 0.0]) == equality_key([1.0, 1, -0.0])
-    for pairs in (
-        [(np.array([1, 2]), np.array([1.0]))],
-        [(pd.Series([1, None]), pd.Series([1]))],
-        [([1, 0.5], [1.0])],
-    ):
-        (claim,) = expand({"eps": 1.0, "pairs": pairs, "neighbors": "add_remove_one"})
-        assert len(pairs_of(claim.promise)) == 1
+    pairs = [(np.array([1, 2]), np.array([1.0]))]
+    (claim,) = expand({"eps": 1.0, "pairs": pairs, "neighbors": "add_remove_one"})
+    assert len(pairs_of(claim.promise)) == 1
 
 
 def test_equal_values_of_other_content_are_neighbours():
-    for pair in [(0.0, -0.0), (1, True), (1.0, 1), (Decimal(1), Decimal("1.0"))]:
+    for pair in [(0.0, -0.0), (1, True)]:
         for neighbors in ["replace_one", "any_two", None]:
             stated = ([[pair[0], 5], [pair[1], 5]]) if neighbors == "replace_one" else pair
             (claim,) = expand({"eps": 1.0, "pairs": [stated], "neighbors": neighbors})

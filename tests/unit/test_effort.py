@@ -36,7 +36,7 @@ def machine(monkeypatch):
     return made
 
 
-def test_no_more_than_four_times_as_much_time_passes(machine):
+def test_no_more_than_four_times_as_much_time_passes_on_a_busy_machine(machine):
     deadline, machine.share = Deadline(60), 0.01
     while deadline.remaining() > 0:
         machine.compute(0.01)
