@@ -67,12 +67,12 @@ def _quicker(bets: BettingAudit) -> str:
 def note_origin(bets: BettingAudit, broken: PairState, shown: PairState) -> None:
     """Note where the pair comes from that broke the claim, if it was proposed by what it shows."""
     same = broken.pair is shown.pair
-    which = "this pair" if same else "the pair from which this one was simplified"
+    which = "this pair" if same else "the pair that this one was simplified from"
     screened = bets.session.screened
     is_largest = screened.screened > 1 and broken.pair.content == screened.pairs[0].content
     if is_largest and not movement_sentence(screened, bets.session.guarantee):  # which says more
-        over = f"of {screened.screened:,} pairs run without noise, the answer moves most on it"
-        bets.session.sampler.note(f"{which} was found first: {over}")
+        tried = f"of {screened.screened:,} pairs that were run without noise"
+        bets.session.sampler.note(f"{tried}, the answer moves most on {which}")
     if broken.pair.origin:
         bets.session.sampler.note(f"a search proposed {which}: {broken.pair.origin}")
 

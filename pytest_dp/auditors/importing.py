@@ -97,7 +97,7 @@ def _imported_anew(
 
 
 def _keys(number: int, inputs: int) -> list[tuple[int, ...]]:
-    """Return the key of the random numbers after an import, on each input."""
+    """Return the keys of the random numbers after an import, one for each input."""
     return [(number, side, 2) for side in range(inputs)]
 
 

@@ -181,8 +181,8 @@ class AnalyticCheck(FoundLosses):
     def may_exceed(self) -> bool:
         return self._exceeds or self.known.is_above
 
-    def _is_screened(self) -> bool:
-        """Return whether enough pairs were screened, and the one that moves most may be known.
+    def _is_largest_move_settled(self) -> bool:
+        """Return whether enough pairs were screened, and that with the largest move is looked at.
 
         Where the claim lists its pairs, or gives patterns of queries, all pairs are looked at.
         """
@@ -251,7 +251,7 @@ class AnalyticCheck(FoundLosses):
 
     def required_runs(self) -> int:
         """Pairs of outputs that are enough on each pair that the claim gives; 0 if no number is."""
-        if not self.is_within or not self._is_screened() or self._is_doubted():
+        if not self.is_within or not self._is_largest_move_settled() or self._is_doubted():
             return 0
         return max(self._runs // (2 * self._pairs.claimed), FEWEST_RUNS) if self._runs else 0
 

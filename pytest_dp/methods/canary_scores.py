@@ -27,10 +27,10 @@ def canary_scores(
 ) -> Floats:
     """Return the score of each canary: larger if it looks more as if it was in.
 
-    Both are datasets. Without a function of the user's own, of an array of a canary's shape it is
-    the inner product, of a dataset with records like those of `base` minus the distance of the
-    closest one, and of a model how well it fits the canary. Raises ClaimError if the function
-    raises, or returns no number, or if there is none and the output is neither.
+    `canaries` and `base` are datasets. Without a `score`, it depends on the output: an array of a
+    canary's shape is scored by the inner product, a dataset like `base` by minus the distance of
+    its closest record, and a model by how well it fits the canary. Raises ClaimError if `score`
+    raises or returns no number, or if there is none and the output is none of these.
     """
     records = records_of(canaries)
     if score is not None:

@@ -186,9 +186,10 @@ class Gradients:
             smoothing.steepness = before
 
     def estimate(self, found: Found) -> tuple[float, float]:
-        """The loss at what was found, and by how much it may be off: approximate, in nats.
+        """Return the loss at what was found, and its error: approximate, in nats.
 
-        With other draws, the same on both inputs; the more, the less they tell.
+        By fresh draws, the same on both inputs, ever more until the error is small or there are
+        `MAX_DRAWS`.
         """
         family, draws = found.family, LAST_DRAWS
         vector = np.where(family.whole, np.rint(found.vector), found.vector)

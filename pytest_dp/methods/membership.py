@@ -260,7 +260,11 @@ class _Games:
         sampler.note("returned the same value in all runs, with each record and without")
 
     def _drawn(self, size: int, deadline: Deadline) -> list[Any]:
-        """Draw what attacks see of a new batch: on the data for all games, then one for each."""
+        """Return what attacks see of a new batch of releases.
+
+        Item 0 is of the data without changes, with an entry for each game; a further item for each
+        game has one entry.
+        """
         sampler = self.session.sampler
         self.batch += 1
         draws = [

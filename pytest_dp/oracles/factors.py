@@ -101,14 +101,17 @@ def compare(on_d: Distribution | Factors, on_d2: Distribution | Factors) -> Enum
         places for places, law in on_d.parts.items() if not _are_same(law, on_d2.parts[places])
     ]
     joint = tuple(
-        _joined([side.parts[at] for at in differ], side.rounding) for side in (on_d, on_d2)
+        _joint_law([side.parts[at] for at in differ], side.rounding) for side in (on_d, on_d2)
     )
     places = tuple(itertools.chain.from_iterable(differ))
     return FactoredPair((joint[0], joint[1]), (on_d.structure, on_d2.structure), places)
 
 
-def _joined(parts: Sequence[dict[Key, Weight]], rounding: float) -> Distribution:
-    """Return the law of several independent parts together."""
+def _joint_law(parts: Sequence[dict[Key, Weight]], rounding: float) -> Distribution:
+    """Return the joint law of independent parts: each outcome joins one outcome of every part.
+
+    `rounding` is the error of each probability of a part.
+    """
     if math.prod(map(len, parts)) > MAX_COMBINATIONS:
         raise CannotInstrument(TOO_MANY)
     combinations = list(itertools.product(*(part.items() for part in parts)))

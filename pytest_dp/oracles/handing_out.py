@@ -133,7 +133,10 @@ class HandingOut(Instrument):
         return Run(output, self._drawn, self._record, self._noise)
 
     def draw(self, request: Request) -> Any:
-        """Return the next draw of this run, as a real generator would give it."""
+        """Answer a draw with the number planned for it, in the type and shape of the real method.
+
+        Draws of unknown laws come from a seed. Refuses what cannot be replayed.
+        """
         if len(self._drawn) >= MAX_DRAWS:
             self.refuse(f"it draws more than {MAX_DRAWS:,} times in a run")
         standard_of = draw_kind_of(request).standard

@@ -88,7 +88,7 @@ class LossBound:
 
 
 def _converted(convert: Callable[[float], float], pure: float) -> float:
-    """Return what follows from a pure loss; infinite where it is larger than any claim."""
+    """Return a pure loss in another parameter; infinite where it is larger than any claim."""
     if not pure:
         return 0.0
     return convert(pure) if pure <= LARGEST_EPS else math.inf

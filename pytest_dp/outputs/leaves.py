@@ -48,7 +48,10 @@ Category = tuple[str, Hashable]
 
 
 def category(leaf: Any) -> Category:
-    """Return the category of a leaf: its type, and its value or, for most objects, its repr."""
+    """Return the category of a leaf: its type, and its value or, for most objects, its repr.
+
+    Reprs lose the last digits of doubles; one that fails or shows an address counts as empty.
+    """
     if isinstance(leaf, np.bool_ | np.str_ | np.bytes_):
         leaf = leaf.item()
     if type(leaf) in LITERAL:

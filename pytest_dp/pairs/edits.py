@@ -63,7 +63,7 @@ class Edits:
             yield from self._spliced(members, new, gone, len(come) - len(gone))
 
     def change(self) -> Iterator[Choices]:
-        """With another choice in one place, or in all members that agree in it."""
+        """Yield one edit, or none: another choice in one place, or in all members that agree."""
         choices = list(self._made.choices)
         places = [at for at, choice in enumerate(choices) if type(choice) is not bool]
         if not places or not self._pick(4):
@@ -93,7 +93,7 @@ class Edits:
         return texts
 
     def move(self) -> Iterator[Choices]:
-        """With one number more or less by 1, or with some of them."""
+        """Yield an edit: one number more or less by 1, or some of them."""
         choices = list(self._made.choices)
         numbers = [at for at, choice in enumerate(choices) if type(choice) in (int, float)]
         if not numbers:

@@ -130,10 +130,10 @@ class Generated:
     def shrunk(
         self, pair: Pair, still_fails: Callable[[Pair], bool], seconds: float = 10.0
     ) -> Pair:
-        """The smallest pair found of the same strategy for which `still_fails`.
+        """Return the smallest pair found of the same strategy for which `still_fails` is true.
 
         A pair that did not come from here is returned as it is. `still_fails` says the same of
-        equal pairs; its last call may end after the seconds, which are for all of it.
+        equal pairs. All calls of it share `seconds`; the last one may overrun.
         """
         drawn = self.drawn(pair)
         if drawn is None:

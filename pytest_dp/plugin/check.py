@@ -18,7 +18,7 @@ from pytest_dp.plugin.markers import closest_markers, place, read_marker, takes_
 from pytest_dp.plugin.names import MARKER, reports
 from pytest_dp.plugin.options import only_changed, settings_of
 from pytest_dp.plugin.progress import Progress
-from pytest_dp.report.alarms import properties
+from pytest_dp.report.alarms import junit_properties
 from pytest_dp.report.headline import headline
 from pytest_dp.report.record import Record, claim_fields
 from pytest_dp.report.violation import violation
@@ -54,7 +54,7 @@ def audit_or_look_up(
         audits = audits_of(item)
         audits.made.append((1, mechanism, claim, looked.result))
         audits.records.append((looked.record, looked.result))
-        item.user_properties += properties(looked.record)
+        item.user_properties += junit_properties(looked.record)
         return
     conclude_audit(item, run_audit(item, mechanism, claim, keywords))
     if looked is not None:
@@ -109,7 +109,7 @@ def conclude_audit(item: pytest.Item, result: AuditResult) -> None:
     record = replace(record, too_little=_too_little(result, settings.at_least))
     audits_of(item).records.append((record, result))
     item.user_properties += [
-        said for said in properties(record) if said not in item.user_properties
+        said for said in junit_properties(record) if said not in item.user_properties
     ]
     if result.violated:
         raise PrivacyViolation(violation(result), result)

@@ -144,8 +144,8 @@ def _place(path: str, line: int) -> dict[str, Any]:
     return {"path": path, "lines": {"begin": line}}
 
 
-def properties(record: Record) -> list[tuple[str, object]]:
-    """Return the JUnit properties of a claim: ``dp_verdict``, then all known fields."""
+def junit_properties(record: Record) -> list[tuple[str, object]]:
+    """Return the JUnit properties of a claim: ``dp_verdict``, fields that have a value, blame."""
     known = [(f"dp_{name}", getattr(record, name)) for name in _IN_JUNIT]
     known += [("dp_lower", "infinity")] if record.lower is None else []
     known += [("dp_blame", f"{leak.place}: {leak.message}") for leak in record.blame]

@@ -100,17 +100,18 @@ class _Heights:
     def _share(self, counts: tuple[int, int]) -> float:
         return max(count / runs for count, runs in zip(counts, self.runs, strict=True))
 
-    def of(self, count: int, side: int) -> float:
+    def height(self, count: int, side: int) -> float:
+        """Return the height of a count on D (0) or on D' (1), as a share of the highest bar."""
         share, least = count / self.runs[side], 0.5 / max(self.runs)
         if self.logarithmic and share:
             return math.log(share / least) / math.log(self._highest / least)
         return share / self._highest if share else 0.0
 
-    def both(self, entry: Bar, side: int) -> list[tuple[float, str]]:
-        """Return the heights of a bar and of its part in the event, with their classes."""
+    def of_bar(self, entry: Bar, side: int) -> list[tuple[float, str]]:
+        """Return the heights of a bar and of its part in the event, with CSS classes, if not 0."""
         of = ("dp-d", "dp-d2")[side]
         counts = (entry.counts[side], f"{of} dp-out"), (entry.inside[side], f"{of} dp-in")
-        return [(self.of(count, side), kind) for count, kind in counts if count]
+        return [(self.height(count, side), kind) for count, kind in counts if count]
 
 
 def _upright_bars(
@@ -122,7 +123,7 @@ def _upright_bars(
         base += 22 + BAR_HEIGHT
         parts.append(_text(LEFT, base - BAR_HEIGHT - 8, f"on {name}: {shares[side]} in S"))
         for at, entry in enumerate(bars):
-            for height, kind in heights.both(entry, side):
+            for height, kind in heights.of_bar(entry, side):
                 tall, x = BAR_HEIGHT * height, LEFT + at * step
                 parts.append(_bar(x, base - tall, 0.9 * step, tall, kind))
         parts.append(line([(LEFT, base), (RIGHT, base)], "dp-axis"))
@@ -152,8 +153,10 @@ def _lying_bars(histogram: Histogram, heights: _Heights, title: str) -> str:
         for side, name in enumerate(("D", "D'")):
             top, count = y + 5 + 14 * side, entry.counts[side]
             parts.append(_text(left - 6, top + 9, name, "dp-end"))
-            parts += [_bar(left, top, room * n, 11, kind) for n, kind in heights.both(entry, side)]
-            end = left + room * heights.of(count, side) + 6
+            parts += [
+                _bar(left, top, room * n, 11, kind) for n, kind in heights.of_bar(entry, side)
+            ]
+            end = left + room * heights.height(count, side) + 6
             parts.append(_text(end, top + 9, percent(count / heights.runs[side])))
         y += 52
     return _svg(y - 8, title, parts)

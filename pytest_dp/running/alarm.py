@@ -58,7 +58,7 @@ class TimeUp(BaseException):
     def __init__(self, frame: FrameType | None) -> None:
         super().__init__()
         self.waited = self.delicate = importing = False
-        self.in_draw, self.watch = 0, clocks.Stopwatch()
+        self.runs_done, self.watch = 0, clocks.Stopwatch()
         self.frames = frames = list[FrameType]()
         self.caller: FrameType | None = None
         """The frame of ours that has begun the run, the computation or the audit."""
@@ -72,7 +72,7 @@ class TimeUp(BaseException):
             frame = frame.f_back
         code = None if frame is None else frame.f_code
         if frame is not None and code is Call._collect.__code__:  # noqa: SLF001  others read the last
-            self.in_draw = len(frame.f_locals.get("outputs") or ())
+            self.runs_done = len(frame.f_locals.get("outputs") or ())
         if frame is not None and isinstance(frame.f_locals.get("self"), Call):
             self.watch = frame.f_locals["self"].made.watch
         self.computing = code is compute_interruptibly.__code__

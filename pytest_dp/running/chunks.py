@@ -89,8 +89,8 @@ class Done:
 _KINDS = {**dict.fromkeys("iufc", "numbers"), "b": "truths", "U": "texts", "S": "bytes"}
 
 
-def summarize_chunk(outputs: Outputs, told: Summary) -> Done:
-    """Make a chunk of these outputs, and complete its summary."""
+def finish_chunk(outputs: Outputs, told: Summary) -> Done:
+    """Return a chunk of these outputs, with its summary completed."""
     if isinstance(outputs, np.ndarray):
         return Done(outputs, replace(told, kind=_KINDS.get(outputs.dtype.kind, "objects")))
     if Raised not in set(map(type, outputs)):

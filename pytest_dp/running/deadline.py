@@ -187,12 +187,13 @@ def ended_if_hung(function: Callable[P, T]) -> Callable[P, T]:
 def _is_hung(up: TimeUp, deadline: Deadline, seconds_a_run: float | None) -> bool:
     """Return whether the run that was interrupted hangs, rather than being slow.
 
-    A run hangs if it took seconds, and many times what runs usually take.
+    A run hangs if it took seconds, or a large share of the time that was allowed, and many times
+    what runs usually take. Runs that had ended before in the same call are taken off.
     """
     usual = seconds_a_run or 0.0
-    stuck = up.watch.spent() - up.in_draw * usual
+    stuck = up.watch.spent() - up.runs_done * usual
     long = max(min(HUNG_SECONDS, 0.3 * deadline.allowed), 50 * usual)
-    return stuck > long and (usual > 0 or not up.in_draw)
+    return stuck > long and (usual > 0 or not up.runs_done)
 
 
 def within(seconds: float, compute: Callable[[], T]) -> T:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pytest_dp.basics import clocks
 from pytest_dp.outputs.outcome import all_equal
 from pytest_dp.running.calling import Call
-from pytest_dp.running.chunks import Chunk, Done, Input, Summary, summarize_chunk
+from pytest_dp.running.chunks import Chunk, Done, Input, Summary, finish_chunk
 from pytest_dp.running.deadline import Deadline, OutOfTime, interruptible
 from pytest_dp.running.generators import seed_randomness, states
 from pytest_dp.running.per_run import CannotCouple, draw_per_run
@@ -106,4 +106,4 @@ class Runner:
                 untouched = states(generator, call.captured) == before
                 unseeded = untouched and not all_equal(outputs)
         told = Summary(call.made.runs - made, seconds, self.copies, noise, unseeded, passed=passed)
-        return summarize_chunk(outputs, told)
+        return finish_chunk(outputs, told)

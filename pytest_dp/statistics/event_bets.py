@@ -65,7 +65,10 @@ def _tables(stick: HockeyStick) -> tuple[Floats, Floats]:
 
 @lru_cache(maxsize=16)
 def _every_stake(sticks: tuple[HockeyStick, ...]) -> Floats:
-    """Log growth of bets one way, for the four kinds of pairs, with stakes between the others."""
+    """Return the log growth of bets one way, with four stakes where `FRACTIONS` has one.
+
+    Rows are kinds of pairs: the event holds on both inputs, on D only, on D' only, on neither.
+    """
     fine = 0.98 * 0.5 ** np.arange(0.0, len(FRACTIONS), 0.25)
     bets = [
         np.log1p(payoffs(*stick)[:, None] * fine / (math.exp(stick.eps) + stick.delta))

@@ -82,7 +82,7 @@ class Bound:
         }
 
     def shown_p_value(self) -> float:
-        """StatDP's p-value of the claim, of ε alone; else the sharp one. For information."""
+        """Return StatDP's p-value for claims of ε alone, else the sharp one; 1.0 without counts."""
         counts, guarantee = self.counts, self.guarantee
         if not counts.n1:
             return 1.0

@@ -18,7 +18,7 @@ from results import BROKEN, COUNT, FOUND, PASSED, Event, rows
 import pytest_dp
 from pytest_dp.claiming.claim import Claim, Promise
 from pytest_dp.privacy import ApproximateDP, ZeroConcentratedDP
-from pytest_dp.report.alarms import code_quality, properties, sarif
+from pytest_dp.report.alarms import code_quality, junit_properties, sarif
 from pytest_dp.report.files import as_json, read_records
 from pytest_dp.report.github import annotation, job_summary
 from pytest_dp.report.github import blame_commands as blamed_on_github
@@ -148,7 +148,7 @@ def test_sarif_points_at_lines_to_blame(blamed):
 def test_other_reports_have_lines_to_blame(blamed):
     (entry,) = json.loads(code_quality([blamed], lambda path: f"backend/{path}"))
     assert entry["other_locations"] == [{"path": "backend/shop/noise.py", "lines": {"begin": 14}}]
-    assert ("dp_blame", "shop/noise.py:14: all its noise is <b>") in properties(blamed)
+    assert ("dp_blame", "shop/noise.py:14: all its noise is <b>") in junit_properties(blamed)
     text = as_json([blamed], NOON)
     jsonschema.validate(json.loads(text), SCHEMA)
     assert read_records(text)[0].blame == blamed.blame
@@ -234,7 +234,7 @@ def test_every_report_can_be_written(result, name):
     shown = [job_summary(records), *(text for text, _ in table(records))]
     for record in records:
         shown += [annotation(record, name), *blamed_on_github(record, str), *verbose(record)]
-        shown += [fragment(record), *(str(value) for _, value in properties(record))]
+        shown += [fragment(record), *(str(value) for _, value in junit_properties(record))]
     assert all(isinstance(text, str) for text in (*shown, str(result), repr(result)))
 
 
@@ -245,6 +245,6 @@ def test_an_infinite_bound_is_told_as_infinite():
     assert "at least infinite" in record.details
     assert (record.lower, record.witness.lower) == (None, None)
     assert short_finding(record) == "eps >= infinity"
-    assert ("dp_lower", "infinity") in properties(record)
+    assert ("dp_lower", "infinity") in junit_properties(record)
     assert read_records(as_json([record])) == [record]
     assert Record.of(replace(PASSED, lower=math.nan)).lower == 0.0
