@@ -120,7 +120,7 @@ FAULTS = (
         "for (order, _), total in units), scale=max(shares)",
         "for (order, _), total in units), scale=min(shares)",
         "A claim counts as implied as soon as it is at one order.",
-        "unit/test_privacy_implication.py::test_between_notions",
+        "unit/test_privacy_composition.py::test_between_notions",
     ),
     Fault(
         "branch-forgotten",

@@ -63,7 +63,7 @@ FAULTS = (
         "max(bounds, key=lambda bound: bound.pure + bound.mu).replay,",
         "min(bounds, key=lambda bound: bound.pure + bound.mu).replay,",
         "Draws are said to move as far as in the replay with the smallest loss.",
-        "unit/test_oracles_moves.py::test_losses_of_lines_add_up_to_that_of_the_pair",
+        "unit/test_oracles.py::test_losses_of_lines_add_up_to_that_of_the_pair",
     ),
     Fault(
         "no-draws-from-tails",
@@ -113,7 +113,7 @@ FAULTS = (
         "if 1 < len(leaves) <= MAX_TAIL_PLACES:",
         "if len(leaves) > MAX_TAIL_PLACES:",
         "Too little noise where another number is far out is not found.",
-        "unit/test_outputs_tails.py::test_finds_what_leaks_only_where_another_number_is_far_out",
+        "unit/test_outputs_rounding.py::test_finds_what_leaks_only_where_another_number_is_far_out",
     ),
     Fault(
         "few-pairs-are-enough",

@@ -1,4 +1,4 @@
-"""Hashes: equal for equal outputs only, in any table and any process."""
+"""Hashes, equal for equal outputs only, and kept extracts of outputs."""
 
 from __future__ import annotations
 
@@ -10,64 +10,14 @@ from collections import OrderedDict
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from zoo import Colour, Point
 
+from pytest_dp.counterexample import is_constant
+from pytest_dp.outputs.features import all_features
 from pytest_dp.outputs.hashing import hashes
-from pytest_dp.outputs.leaves import NUMBER
 from pytest_dp.outputs.outcome import Raised
+from pytest_dp.outputs.paired_outputs import PairedOutputs
 from pytest_dp.outputs.table import tabulate
-
-leaf = st.one_of(
-    st.none(),
-    st.booleans(),
-    st.integers(-2, 2),
-    st.floats(),
-    st.sampled_from([0.0, -0.0, math.nan, math.inf, 1e400, 10**400, 5e-324]),
-    st.sampled_from(["a", "b", "", "True", b"a", "\ud800", np.True_, np.float64(1), Colour.RED]),
-    st.sampled_from([Raised("KeyError"), Raised("ValueError", "trace"), Colour.BLUE, 1j]),
-)
-outputs_of_any_kind = st.lists(
-    st.one_of(
-        leaf,
-        st.lists(leaf, max_size=3),
-        st.lists(st.booleans(), max_size=3),
-        st.tuples(leaf, leaf),
-        st.lists(st.lists(leaf, max_size=2), max_size=2),
-        st.dictionaries(st.sampled_from("ab"), leaf, max_size=2),
-        st.lists(st.floats(), max_size=3).map(np.array),
-        st.just(np.zeros((2, 2))),
-        st.builds(Point, st.integers(0, 1), st.integers(0, 1)),
-    ),
-    min_size=1,
-    max_size=10,
-)
-
-
-def contents(table, row):
-    """All that is observed of an output; 0.0 is -0.0."""
-    structure, names = table.structures[table.structure[row]], list(table.levels)
-    leaves = [
-        (repr(table.numbers[at] + 0.0), table.types.names[table.types.which[at]])
-        if (code := table.codes[at]) == NUMBER
-        else names[code]
-        for at in range(*table.offsets[row : row + 2])
-    ]
-    return structure.kind, structure.places, leaves, table.forms.names[table.forms.which[row]]
-
-
-@pytest.mark.slow
-@settings(max_examples=200, deadline=None)
-@given(outputs_of_any_kind)
-def test_equal_for_equal_outputs_and_no_others(outputs):
-    table = tabulate(outputs)
-    found = hashes(table)
-    assert found.shape == (len(outputs),)
-    assert found.dtype == np.int64
-    for row in range(len(outputs)):
-        alike = [contents(table, other) == contents(table, row) for other in range(len(outputs))]
-        assert (found == found[row]).tolist() == alike
 
 
 def test_different_for_different_values():
@@ -102,11 +52,62 @@ print(hashes(tabulate(outputs)).tolist())
 def test_the_same_in_any_process():
     scope: dict[str, object] = {}
     exec(PROGRAM.replace("print(", "found = ("), scope)
-    printed = subprocess.run(
-        [sys.executable, "-c", PROGRAM],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={**os.environ, "PYTHONHASHSEED": "1"},
-    ).stdout
+    environment = {**os.environ, "PYTHONHASHSEED": "1"}
+    printed = subprocess.check_output([sys.executable, "-c", PROGRAM], text=True, env=environment)
     assert printed.strip() == str(scope["found"])
+
+
+RNG = np.random.default_rng(0)
+ROWS = RNG.laplace(size=(200, 300))
+MIXED = [
+    [None if i % 7 == row % 5 else x for i, x in enumerate(numbers[: 290 + row % 3])]
+    for row, numbers in enumerate(ROWS.tolist())
+]
+OUTPUTS = {
+    "array": ROWS,
+    "mixed": MIXED,
+    "dicts": [dict(zip(map(str, range(300)), row, strict=True)) for row in ROWS.tolist()],
+}
+
+
+@pytest.fixture(params=OUTPUTS)
+def outputs(request):
+    return OUTPUTS[request.param]
+
+
+def about(outputs):
+    return tuple(all_features(tabulate(outputs), np.arange(200) < 100))
+
+
+@pytest.mark.slow
+def test_what_is_kept_is_in_the_order_of_its_batches_whatever_it_is(outputs):
+    table, kept = tabulate(outputs), PairedOutputs()
+    kept.add(tabulate(outputs[:30]), tabulate(outputs[30:60]), coupled=True)
+    kept.table()
+    kept.add(tabulate(outputs[60:70]), tabulate(outputs[70:80]), coupled=False)
+    kept.add(tabulate(outputs[80:140]), tabulate(outputs[140:]), coupled=False)
+    together, on_d = kept.table()
+    order = np.r_[0:30, 60:70, 80:140, 30:60, 70:80, 140:200]
+    np.testing.assert_array_equal(hashes(together), hashes(table)[order])
+    assert on_d.tolist() == [True] * 100 + [False] * 100
+    assert (kept.pairs, kept.coupled) == (100, 30)
+    kept.keep_only(list(about(outputs)))
+    assert kept.table()[0].is_extract
+    np.testing.assert_array_equal(hashes(kept.table()[0]), hashes(table)[order])
+    np.testing.assert_array_equal(hashes(kept.examples()), hashes(table)[order])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("outputs", "constant"),
+    [
+        (np.ones((5, 400)), True),
+        (ROWS, False),
+        ([float("nan")] * 3, True),
+        ([0.0, -0.0], True),
+        ([[1, 2], (1, 2)], False),
+        ([], False),
+    ],
+)
+def test_whether_outputs_are_all_the_same(outputs, constant):
+    assert is_constant(tabulate(outputs)) is constant

@@ -9,30 +9,18 @@ import datetime as dt
 import enum
 import itertools
 import math
-import types
 import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.sparse
 from counting import calls
 from drawing import outputs
 from searching import best_events, look, planted
-from zoo import (
-    Answer,
-    Child,
-    Comparable,
-    Point,
-    Private,
-    Public,
-    Slotted,
-)
+from zoo import Child, Private, Slotted
 
 from pytest_dp.outputs.features import all_features
 from pytest_dp.outputs.outcome import Raised
-
-# --- leaks in what an output is, of which a search for events finds most ---
 
 N = 600
 
@@ -54,10 +42,6 @@ def keys(r, p):
     return {"a": float(r.normal()), **({"b": float(r.normal())} if r.random() < p else {})}
 
 
-def one_of_many(r, place, shift):
-    return r.normal(size=100) + shift * (np.arange(100) == place)
-
-
 def anywhere(r, shift):
     return r.normal(size=30) + shift * (np.arange(30) == r.integers(30))
 
@@ -76,10 +60,6 @@ def sometimes(r, other, p=0.2):
     return other if r.random() < p else float(r.normal())
 
 
-def of_type(r, make):
-    return make(float(r.normal()))
-
-
 FAMILIES = {
     "categories": (bits, 0.5, 0.8, ["output.count("]),
     "lengths": (lambda r, m: ["a", "b"] * int(r.poisson(m)), 2, 4, ["len(output)"]),
@@ -87,23 +67,11 @@ FAMILIES = {
     "numbers": (lambda r, m: r.normal(size=3) + np.array([0, m, 0]), 0, 3, ["output[1]"]),
     "mean": (lambda r, m: r.normal(size=40) + m, 0, 0.5, ["mean(output)"]),
     "max": (anywhere, 0, 4, ["max(output)"]),
-    "min": (anywhere, 0, -4, ["min(output)"]),
-    "numbers of several lengths": (
-        lambda r, m: r.normal(size=r.poisson(m)).tolist(), 3, 6, ["len(output)", "output["],
-    ),
     "mixed": (after_so_many, 0, 3, ["output[2]", "output[-1]"]),
     "in a context": (by_kind, 1, -1, [" and "]),
-    "half integers": (lambda r, m: int(r.laplace(m)) + 0.5, 0, 3, ["output"]),
-    "None": (lambda r, p: sometimes(r, None, p), 0, 0.3, ["output is"]),
     "exception": (lambda r, p: sometimes(r, Raised("ValueError"), p), 0, 0.2, ["raise"]),
-    "recurring": (lambda r, p: sometimes(r, 0.12345, p), 0, 0.2, ["output == 0.12345"]),
     "nan": (lambda r, p: sometimes(r, math.nan, p), 0, 0.2, ["isnan(output)"]),
-    "one of a hundred": (lambda r, m: one_of_many(r, 99, m), 0, 3, ["output[99]"]),
-    "one of many bits": (
-        lambda r, p: [*bits(r, 0.5, 77), *bits(r, p, 1), *bits(r, 0.5, 72)], 0.5, 0, ["output[77]"],
-    ),
     "key": (keys, 0.1, 0.9, ["output"]),
-    "array or list": (of_type, lambda x: np.array([x]), lambda x: [x], [""]),
 }  # fmt: skip
 
 
@@ -115,9 +83,6 @@ def test_each_family_of_events_finds_what_only_it_shows(r, name):
         warnings.simplefilter("error")
         text = planted([draw(r, here) for _ in range(runs)], [draw(r, there) for _ in range(runs)])
     assert any(wanted in text for wanted in texts), text
-
-
-# --- leaks that few quantities show ---
 
 
 def token(r):
@@ -136,14 +101,6 @@ def read_while_drawn(r, n, x):
     yield x
 
 
-def structured(r, x):
-    return np.array([(r.random(), x)], dtype=[("a", "f8"), ("b", "f8")])
-
-
-def sparse(values, rows, shape):
-    return scipy.sparse.coo_array((values, (rows, [1, 1])), shape=shape)
-
-
 DAY = dt.datetime(2020, 1, 1)
 KEYS = {3: ("a", "b"), 2: ("b", "a")}
 TELLING = {
@@ -152,39 +109,22 @@ TELLING = {
     "beginning": lambda r, n, x: f"{n}/{token(r)}",
     "word": lambda r, n, x: f"{token(r)} {'many' if n > 2 else 'few'} {token(r)}",
     "number in a text": lambda r, n, x: f"{x:.6f} patients",
-    "text of a float": lambda r, n, x: str(x),
     "message": lambda r, n, x: raised(r, 0.5, f"{token(r)}: {n} records"),
     "number in a message": lambda r, n, x: raised(r, 0.5, f"{x:.4f} too large"),
     # moments, arrays, tables
     "moment": lambda r, n, x: DAY + dt.timedelta(seconds=x),
-    "zone": lambda r, n, x: DAY.replace(
-        second=int(r.integers(60)), tzinfo=dt.timezone(dt.timedelta(hours=n))
-    ),
-    "structured array": lambda r, n, x: structured(r, x),
-    "sparse matrix": lambda r, n, x: sparse([r.laplace(), x], [0, 2], (3, 3)),
     # types and orders
     "type of a container": lambda r, n, x: {"a": (list if n == 3 else tuple)([r.laplace()])},
-    "type of a number": lambda r, n, x: (int if n == 3 else float)(r.integers(100)),
     "precision": lambda r, n, x: (np.float32 if n == 3 else np.float64)(np.float32(r.random())),
-    "dtype": lambda r, n, x: r.integers(9, size=2).astype(np.float32 if n == 3 else np.float64),
     "order of keys": lambda r, n, x: {key: r.laplace() for key in KEYS[n]},
     # whole numbers beyond floats
     "huge": lambda r, n, x: 10**30 + n,
-    "noise on a huge number": lambda r, n, x: 10**30 + 50 * n + int(r.integers(-20, 20)),
     "last digit": lambda r, n, x: 10 * int.from_bytes(r.bytes(20)) + n,
-    "18 digits": lambda r, n, x: np.int64(10**18 + 50 * n + r.integers(-20, 20)),
     # iterators
-    "generator": lambda r, n, x: (value for value in (r.random(), x)),
     "endless": lambda r, n, x: itertools.cycle([r.random(), x]),
     "drawn while read": read_while_drawn,
     # objects
-    **{
-        kind.__name__: lambda r, n, x, kind=kind: kind(x)
-        for kind in (Public, Slotted, Private, Comparable, Child)
-    },
-    "namespace": lambda r, n, x: types.SimpleNamespace(value=x),
-    "named tuple": lambda r, n, x: Point(x, 1),
-    "dataclass in another": lambda r, n, x: Answer(Answer(x, 1), 2),
+    **{kind.__name__: lambda r, n, x, kind=kind: kind(x) for kind in (Slotted, Private, Child)},
     "member of an enumeration": lambda r, n, x: enum.Enum("M", "FEW MANY").MANY if n > 2 else None,
     # pandas
     "index": lambda r, n, x: pd.Series([r.random()], index=[x]),
@@ -210,15 +150,12 @@ def test_what_few_quantities_show_is_found(name):
 
 LARGE = {
     "array": (lambda r: r.normal(size=(600, 500)), 0.2),
-    "numbers": (lambda r: [r.normal(size=r.integers(500)).tolist() for _ in range(200)], 8),
     "texts": (lambda r: [["a", 1.0] * int(r.integers(250)) for _ in range(200)], 5),
-    "mappings": (lambda r: [{str(k): 1.0 for k in range(100)} for _ in range(300)], 1.5),
 }
 """How large outputs are made, and the calls for each value in them that are allowed."""
 
 
 @pytest.mark.slow
-@pytest.mark.spot(2)
 @pytest.mark.parametrize("name", LARGE)
 def test_large_outputs_take_few_calls_for_each_value(r, name):
     make, allowed = LARGE[name]

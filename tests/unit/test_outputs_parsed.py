@@ -1,21 +1,25 @@
-"""Events about texts speak of what the texts are: JSON, numbers, dates, tables, queries."""
+"""Events about what texts are, and about what functions of the user return."""
 
 from __future__ import annotations
 
 import csv
+import functools
 import json
+import math
 from datetime import date, datetime, timedelta
+from fractions import Fraction
 from math import isnan, nan
 from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
 import pytest
-from searching import best_events
+from searching import best_events, values
 
 from pytest_dp.auditors.witness import paying
+from pytest_dp.basics.errors import ClaimError
 from pytest_dp.outputs.events import Between, Event
 from pytest_dp.outputs.feature import leaf
-from pytest_dp.outputs.features import features
+from pytest_dp.outputs.features import features, user_features
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.privacy import ApproximateDP
@@ -114,3 +118,84 @@ def test_a_sentence_with_a_comma_is_no_table():
     assert parse_text("Three came, one of them early.") is None
     assert parse_text("3.5,oslo")[1] == [["3.5", "oslo"]]
     assert parse_text("city,n\noslo,rome")[1][1] == ["oslo", "rome"]
+
+
+def total(output):
+    return sum(output)
+
+
+def ends(output):
+    return min(output), max(output)
+
+
+ALLOWED = "Allowed: a number, or a list"
+
+
+@pytest.mark.parametrize(
+    ("function", "outputs", "want"),
+    [
+        (total, [[1.0, 2.0], [3.0]], {"total(output)": [3.0, 3.0]}),
+        (
+            ends,
+            [[1.0, 2.0], [3.0, 0.5]],
+            {"ends(output)[0]": [1.0, 0.5], "ends(output)[1]": [2.0, 3.0]},
+        ),
+        (lambda x: x > 1, [0.0, 2.0], {"<lambda>(output)": [0.0, 1.0]}),
+        (lambda x: Fraction(1, 2), [None], {"<lambda>(output)": [0.5]}),
+        (lambda x: 10**400, [1.0], {"<lambda>(output)": [math.inf]}),
+        (lambda x: [[True, 1], (0.5, 2)][x], [0, 1], {"<lambda>(output)[0]": [1.0, 0.5]}),
+        (functools.partial(math.pow, 2), [3.0], {"pow(output)": [8.0]}),
+    ],
+)
+def test_functions_of_the_user(function, outputs, want):
+    found = {f.text: f for f in user_features(function, tabulate(outputs))}
+    assert want.keys() <= found.keys()
+    for text, numbers in want.items():
+        assert values(found[text], outputs) == numbers
+        assert hash(found[text])
+
+
+NO_NUMBERS = ("3", [1, "a"], (), 1j)
+
+
+@pytest.mark.parametrize(
+    ("results", "said"),
+    [
+        *(([1.0, bad], f"output 1. {ALLOWED}") for bad in NO_NUMBERS),
+        ([None, 1.0], f"output 0. {ALLOWED}"),
+        ([[1.0, 2.0], [1.0]], "a sequence of 1, but a sequence of 2 for another output"),
+        ([1.0, [1.0]], "a sequence of 1, but a single number for another output"),
+    ],
+)
+def test_results_other_than_as_many_numbers_are_refused(results, said):
+    def odd(output):
+        return results[output]
+
+    outputs = tabulate([0, 0, 1])
+    with pytest.raises(ClaimError) as caught:
+        user_features(odd, outputs)
+    wrong = results[0] if "output 0" in said else results[1]
+    assert str(caught.value).startswith(f"The function odd of an output returned {wrong!r}")
+    assert said in str(caught.value)
+    assert type(wrong).__name__ in str(caught.value) or "another output" in said
+    if "output 0" not in said:
+        feature = user_features(odd, tabulate([0, 0]))[0]
+        for later in (outputs, tabulate([1])):
+            with pytest.raises(ClaimError, match=said):
+                feature.columns(later)
+
+
+def test_a_function_that_raises_is_refused():
+    def odd(output):
+        return 1 / output
+
+    with pytest.raises(ClaimError) as caught:
+        user_features(odd, tabulate([2.0, 0.0]))
+    assert str(caught.value) == (
+        "The function odd of an output raised ZeroDivisionError: float division by zero, for the "
+        "output 0.0."
+    )
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+    feature = user_features(odd, tabulate([2.0]))[0]
+    with pytest.raises(ClaimError, match="raised ZeroDivisionError"):
+        feature.columns(tabulate([0.0]))

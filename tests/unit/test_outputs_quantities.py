@@ -1,18 +1,21 @@
-"""Quantities that several leaves make up, and those that a function of the user gives."""
+"""Quantities that several leaves make up, bits of floats, and traces that noise leaves behind."""
 
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from searching import values
+from searching import best_events, values
 
 from pytest_dp.outputs.feature import Feature
-from pytest_dp.outputs.features import all_features
+from pytest_dp.outputs.features import all_features, bits_of, float_features, lowest_bit_of
+from pytest_dp.outputs.leaves import ABSENT, NUMBER
 from pytest_dp.outputs.table import tabulate
+from pytest_dp.readers.lattices import grids, remainders
 
 pytestmark = pytest.mark.slow
 
@@ -20,8 +23,6 @@ pytestmark = pytest.mark.slow
 def texts(found):
     return [feature.text for feature in found]
 
-
-# --- sums, positions, differences ---
 
 leaves = st.one_of(
     st.integers(-3, 3), st.floats(-5, 5), st.sampled_from([math.inf, -math.inf, math.nan]),
@@ -118,3 +119,141 @@ def test_of_many_differences_the_telling_ones_are_chosen():
     assert len(found) == 64
     assert "output[377] - output[376]" in found
     assert len(all_features(tabulate(outputs))) < 200
+
+
+awkward = st.sampled_from(
+    [0.0, -0.0, 5e-324, -5e-324, 2.0**-1022, 2.0**-1023, 1.7976931348623157e308, math.inf, math.nan]
+)
+floats = st.one_of(st.floats(), awkward, st.integers(-1000, 1074).map(lambda k: 2.0**-k))
+
+
+def brute_lowest_bit(x):
+    """The largest k such that x / 2**k is a whole number."""
+    whole, power = abs(Fraction(x).numerator), -int(math.log2(Fraction(x).denominator))
+    while whole % 2 == 0:
+        whole, power = whole // 2, power + 1
+    return power
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(floats, min_size=1, max_size=8))
+def test_lowest_bit_against_brute_force(numbers):
+    got, codes = lowest_bit_of("output").columns(tabulate(numbers))
+    for x, k, code in zip(numbers, got, codes, strict=True):
+        if x == 0 or not math.isfinite(x):
+            assert math.isnan(k)
+            assert code == ABSENT
+        else:
+            assert k == brute_lowest_bit(x)
+            assert code == NUMBER
+            scaled = Fraction(x) / Fraction(2) ** int(k)
+            assert scaled.denominator == 1
+            assert scaled.numerator % 2 == 1
+
+
+@pytest.mark.parametrize("width", [20, 200])
+def test_of_many_numbers_the_telling_ones_have_their_bits_looked_at(width):
+    r = np.random.default_rng(0)
+    outputs = r.laplace(scale=1.0, size=(2_000, width))
+    at = width - 3
+    outputs[1_000:, at] = np.round(outputs[1_000:, at], 3)
+    first = np.arange(2_000) < 1_000
+    found = float_features(tabulate(outputs), first)
+    lowest = [feature for feature in found if feature.kind == "lowest bit"]
+    assert len(lowest) == min(width, 64)
+    assert lowest_bit_of(f"output[{at}]") in lowest
+    assert len(found) == len(lowest) + 8 * 64
+    assert set(bits_of(f"output[{at}]")) <= set(found)
+    assert len(float_features(tabulate(outputs))) == len(found)
+
+
+PYTHON = {"nan": math.nan, "inf": math.inf, "isnan": math.isnan, "argmax": np.argmax}
+
+
+def sides(draw, runs, seed=0):
+    """Outputs on D (1.0) and on D' (0.0), and which are on D."""
+    rng = np.random.default_rng(seed)
+    return [draw(d, rng) for d in (1.0, 0.0) for _ in range(runs)], np.arange(2 * runs) < runs
+
+
+def traces(draw, runs, seed=0):
+    """The relations and remainders that outputs call for."""
+    outputs, first = sides(draw, runs, seed)
+    found = all_features(tabulate(outputs), first)
+    return [feature for feature in found if feature.kind in ("relation", "remainder")]
+
+
+def best(draw, runs=16, seed=0):
+    """The best event for such outputs; it counts 0 on one side, and reads as Python."""
+    outputs, _ = sides(draw, runs, seed)
+    [found] = best_events(outputs, all_features)
+    assert (found.c1, found.c2) in ((runs, 0), (0, runs))
+    fresh, _ = sides(draw, 200, seed + 1)
+    mask = found.event.mask(tabulate(fresh))
+    for output, inside in zip(fresh, mask.tolist(), strict=True):
+        assert found.event(output) == inside
+        if found.event.conditions[0].feature.kind in ("relation", "remainder"):
+            assert eval(str(found.event), PYTHON | {"output": output}) == inside, str(found.event)
+    return str(found.event), mask
+
+
+def noise(rng, size=None):
+    return rng.laplace(scale=20, size=size)
+
+
+SHARED = {
+    "sum and count": lambda d, z, e: {"sum": 3.3 + d + z, "count": 2 + 2 * d + z},
+    "a divisor": lambda d, z, e: [(4.2 + d) * math.exp(z / 4), 3 / math.exp(z / 4)],
+    "nested": lambda d, z, e: ((d + z, e[0]), {"x": [e[1], {"y": 3 * d - z}]}),
+    "single precision": lambda d, z, e: np.array([d + z, e[0], 7.7 + z], dtype=np.float32),
+    "one of hundreds": lambda d, z, e: np.concatenate([e, [d + z], np.tile(e, 3)[5:] * z, [z]]),
+}
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_noise_that_is_shared_is_taken_off(name):
+    def draw(d, rng):
+        return SHARED[name](d, noise(rng), noise(rng, 40))
+
+    text, mask = best(draw)
+    assert set(mask[:200].tolist()) | set(mask[200:].tolist()) == {True, False}
+    assert max(mask[:200].mean(), mask[200:].mean()) == 1
+    assert min(mask[:200].mean(), mask[200:].mean()) < 0.02, text
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda d, rng: (d + noise(rng), 2 * d + noise(rng)),
+        lambda d, rng: [2 * (x := d + noise(rng)) + 1, x],  # computed from one noisy answer
+        lambda d, rng: {"n": 5.0, "x": d + noise(rng)},
+        lambda d, rng: 7 + d + round(noise(rng)),
+        lambda d, rng: noise(rng, 70) + d,
+        lambda d, rng: float("nan") if rng.random() < 0.5 else math.inf,
+    ],
+)
+@pytest.mark.parametrize("runs", [12, 200])
+def test_outputs_that_show_no_trace_get_no_features(draw, runs):
+    assert [traces(draw, runs, seed) for seed in range(2)] == [[]] * 2
+
+
+@pytest.mark.parametrize(("step", "offset"), [(0.1, 3.27 + 1.5 + 2.41), (1 / 3, -41.877)])
+def test_noise_that_is_rounded_shows_its_grid(step, offset):
+    def draw(d, rng):
+        return offset + 0.31 * step * d + step * round(noise(rng) / step)
+
+    text, mask = best(draw)
+    assert sorted([mask[:200].mean(), mask[200:].mean()]) == [0, 1], text
+    outputs = np.array([draw(1.0, np.random.default_rng(seed)) for seed in range(30)])
+    [grid] = grids(outputs[:, None])
+    assert grid.step == pytest.approx(step)
+    assert abs(math.remainder(grid.offset - offset - 0.31 * step, step)) < 1e-9
+
+
+def test_continuous_numbers_lie_on_no_grid():
+    rng = np.random.default_rng(0)
+    for draw in (rng.laplace, rng.normal, rng.random, rng.standard_cauchy):
+        assert grids(draw(size=(12, 400))) == [None] * 400
+        assert all(grids(column[:, None]) == [None] for column in draw(size=(50, 24)))
+    singles = rng.laplace(size=(24, 300)).astype(np.float32).astype(np.float64)
+    assert remainders(["x"] * 300, singles[:12], singles[12:]) == []

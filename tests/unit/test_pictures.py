@@ -66,9 +66,7 @@ def test_attack_is_the_error_rates_of_all_thresholds(sign):
     }
 
 
-@pytest.mark.parametrize(
-    "guarantee", [ApproximateDP(0.7), ApproximateDP(0.3, 0.01), GaussianDP(1.5)]
-)
+@pytest.mark.parametrize("guarantee", [ApproximateDP(0.3, 0.01), GaussianDP(1.5)])
 def test_what_a_claim_allows_is_its_trade_off_function(guarantee):
     claim = replace(BROKEN.claim, promise=replace(BROKEN.claim.promise, guarantee=guarantee))
     event = ((0.1, 0.12, 0.15), (0.3, 0.33, 0.36))
@@ -87,16 +85,13 @@ def test_what_a_claim_allows_is_its_trade_off_function(guarantee):
     assert between[1:] == pytest.approx(1 - guarantee.largest_probability(at)[1:], abs=2e-3)
 
 
-def noisy_count(records, rng, scale):
-    return len(records) + rng.laplace(scale=scale)
-
-
-@pytest.mark.parametrize("method", ["sequential", "statdp", "dpsniper"])
-@pytest.mark.parametrize("pair", [([0], []), ([], [0])])
+@pytest.mark.parametrize(
+    ("method", "pair"), [("sequential", ([0], [])), ("statdp", ([], [0])), ("dpsniper", ([0], []))]
+)
 def test_a_violation_has_all_pictures(method, pair):
     scale = 1.1 if method == "sequential" else 0.5  # bets on more outputs give a sharper curve
     result = audit(
-        noisy_count,
+        lambda records, rng, scale: len(records) + rng.laplace(scale=scale),
         eps=0.7,
         pairs=[pair],
         params={"scale": scale},

@@ -30,23 +30,16 @@ def laplace_profile(eps):
     return max(1 - math.exp((eps - 1) / 2), 0.0)
 
 
-def gaussian_tradeoff(x):
-    return float(scipy.stats.norm.cdf(scipy.stats.norm.isf(x) - 0.8))
-
-
 EVERY = {
     "pure": ApproximateDP(1.0),
     "approximate": ApproximateDP(0.5, 1e-3),
-    "zero": ApproximateDP(0.0, 0.01),
-    "rho": ZeroConcentratedDP(0.3),
     "small rho": ZeroConcentratedDP(1e-3),
     "rho and delta": ZeroConcentratedDP(0.3, delta=0.01),
     "mu": GAUSSIAN,
     "rdp": RenyiDP(((8.0, 0.5),)),
-    "rdp of several": RenyiDP(((1.5, 0.1), (2.0, 0.2), (8.0, 1.5))),
     "profile": PrivacyProfile(GAUSSIAN.delta_at),
     "profile with a kink": PrivacyProfile(laplace_profile),
-    "tradeoff": TradeOff(gaussian_tradeoff),
+    "tradeoff": TradeOff(lambda x: float(scipy.stats.norm.cdf(scipy.stats.norm.isf(x) - 0.8))),
 }
 every = pytest.mark.parametrize("name", EVERY)
 Q = np.concatenate([np.geomspace(1e-9, 0.3, 25), np.linspace(0.35, 0.99, 15)])
@@ -70,13 +63,10 @@ def exact_renyi(p, q, order):
         return float(moment.ln() / (order - 1))
 
 
-@pytest.mark.parametrize(
-    ("eps", "gaussian", "concentrated"),
-    [(0, 0.1066, 0.1336), (0.25, 0.0286, 0.0483), (0.5, 0.0041, 0.0100), (1, 1e-5, 3.95e-5)],
-)
-def test_known_values(eps, gaussian, concentrated):
-    assert GaussianDP(0.268).delta_at(eps) == pytest.approx(gaussian, rel=8e-3)
-    assert ZeroConcentratedDP(0.0359).delta_at(eps) == pytest.approx(concentrated, rel=8e-3)
+def test_known_values():
+    for eps, gaussian, concentrated in [(0, 0.1066, 0.1336), (0.5, 0.0041, 0.0100)]:
+        assert GaussianDP(0.268).delta_at(eps) == pytest.approx(gaussian, rel=8e-3)
+        assert ZeroConcentratedDP(0.0359).delta_at(eps) == pytest.approx(concentrated, rel=8e-3)
 
 
 def test_divergences_of_coins():
@@ -188,35 +178,17 @@ def test_gaussian():
     assert claim.shown_by(0.5, 0.0) == claim.shown_by(1.0, 0.5) == math.inf
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("mu", [1e-3, 0.1, 1.0, 5.0, 20.0])
-def test_delta_of_gaussian_privacy_is_rounded_up(mu):
-    from decimal import Decimal, localcontext
-
-    def pi():
-        """By the arithmetic-geometric mean."""
-        a, b, t, power = Decimal(1), 1 / Decimal(2).sqrt(), Decimal("0.25"), 1
-        for _ in range(10):
-            mean = (a + b) / 2
-            b, t = (a * b).sqrt(), t - power * (a - mean) ** 2
-            a, power = mean, 2 * power
-        return (a + b) ** 2 / (4 * t)
-
-    def normal(x):
-        """The normal distribution function, by its series."""
-        term = total = x
-        for n in range(1, 4000):
-            term *= -x * x / (2 * n)
-            total += term / (2 * n + 1)
-        return Decimal("0.5") + total / (2 * pi()).sqrt()
-
-    for eps in (0.0, mu / 3, mu * mu / 2 + mu, mu * mu / 2 + 4 * mu):
-        with localcontext() as context:
-            context.prec = 600
-            m, e = Decimal(mu), Decimal(eps)
-            exact = float(normal(m / 2 - e / m) - e.exp() * normal(-m / 2 - e / m))
-        value = GaussianDP(mu).delta_at(eps)
-        assert exact <= value <= exact * (1 + 1e-8)
+def test_delta_of_gaussian_privacy_is_rounded_up():
+    for mu, eps, exact in [  # by arithmetic with 600 digits
+        (1e-3, 0.0, 0.0003989422637788383),
+        (1e-3, 0.0040005, 7.143713649903355e-09),
+        (1.0, 0.0, 0.3829249225480262),
+        (1.0, 4.5, 5.867689649769556e-06),
+        (20.0, 280.0, 2.610461344271116e-05),
+        (20.0, 600.0, 1.3742480638151289e-89),
+        (24.0, 600.0, 3.956894753849331e-39),
+    ]:
+        assert exact <= GaussianDP(mu).delta_at(eps) <= exact * (1 + 1e-8)
 
 
 def test_concentrated():
@@ -248,43 +220,30 @@ def test_group_of_approximate_privacy():
         ({"eps": 1, "rho": 1}, "eps= and rho=: several claims.*one @dp_claim for each"),
         ({"mu": 1, "delta": 1e-6}, "beside mu=.*Write eps= and delta="),
         ({"rho": 1, "delta": 1.5}, "delta=1.5.*below 1, such as 1e-6"),
-        ({"eps": 1, "delta": 1.0}, "delta=1.0.*below 1"),
-        ({"eps": 1, "delta": -0.1}, "delta=-0.1"),
         ({"eps": 0}, "eps=0.*above 0.*Beside delta > 0, eps may be 0"),
         ({"eps": math.inf}, "eps=inf.*finite"),
         ({"eps": 301}, "at most 300"),
         ({"rho": -1}, "rho=-1.*such as 0.5"),
-        ({"rho": "1"}, "rho='1'"),
         ({"mu": 25}, "at most 24"),
         ({"guarantee": RenyiDP(3)}, "Invalid orders=3.*an order with its eps"),
         ({"guarantee": RenyiDP({1: 0.5})}, "above 1.*Order 1 alone"),
         ({"guarantee": RenyiDP({math.inf: 0.5})}, "write eps="),
-        ({"guarantee": RenyiDP({2: -1})}, "above 0"),
         ({"guarantee": RenyiDP({2: 400, 8: 500})}, "one of them at most 300"),
-        ({"guarantee": RenyiDP({2: 0.5, 8: math.inf})}, "eps finite"),
         ({"guarantee": RenyiDP({2: 0.5}, name=3)}, "Invalid name=3.*text"),
         ({"guarantee": RenyiDP({2: 0.5}, scale=2.0)}, "Invalid scale=2.0"),
         ({"guarantee": 0.5}, r"Invalid guarantee=0.5.*RenyiDP\(\{8: 0.5\}\).*Write eps=0.5"),
         ({"guarantee": laplace_profile}, r"Allowed: .*PrivacyProfile\(f\) or TradeOff\(g\)"),
-        ({"guarantee": RenyiDP}, "Invalid guarantee="),
         ({"guarantee": ApproximateDP(1.0)}, "Invalid guarantee=.*eps=, rho= or mu="),
         ({"guarantee": PrivacyProfile(3)}, "Invalid function=3.*a function of eps"),
         ({"guarantee": PrivacyProfile(lambda eps: eps / 301)}, "rises"),
-        ({"guarantee": PrivacyProfile(lambda eps: 1 - eps)}, r"leaves \[0, 1\]"),
         ({"guarantee": PrivacyProfile(lambda eps: 1 / 0)}, "raised ZeroDivisionError"),
         (
             {"guarantee": PrivacyProfile(lambda eps: 1e-5 if eps >= 1 else 1.0)},
             "cannot belong to a mechanism",
         ),
-        (
-            {"guarantee": PrivacyProfile(lambda eps: max(0.0, 0.5 - eps))},
-            "cannot belong to a mechanism",
-        ),
-        ({"guarantee": TradeOff(3)}, "a function of x"),
         ({"guarantee": TradeOff(lambda x: 1 - x / 2)}, "above 1 - x"),
         ({"guarantee": TradeOff(lambda x: 0.1 + x / 9 if x < 0.5 else 0.0)}, "rises"),
         ({"guarantee": TradeOff(lambda x: 0.4 if x < 0.3 else 0.0)}, "not convex"),
-        ({"guarantee": TradeOff(lambda x: 2.0)}, r"leaves \[0, 1\]"),
         ({"guarantee": TradeOff(lambda x: None)}, "raised TypeError"),
     ],
 )
@@ -303,7 +262,7 @@ def test_what_is_proven_is_rounded_down_and_what_holds_is_rounded_up():
         value = claim.divergences[0 if order == 1 else -1].bound
         assert claim.claimed * (1 - 3e-15) < claim.shown_by_divergence(order, value / (1 + 4e-16))
         assert claim.shown_by_divergence(order, value / (1 + 4e-16)) < claim.claimed
-    for name in ("rho", "rdp", "profile with a kink"):
+    for name in ("rdp", "profile with a kink"):
         region = EVERY[name].region
         eps, delta = region.sticks()
         lines = np.interp(np.exp(eps[1:]), region.slopes, region.intercepts)

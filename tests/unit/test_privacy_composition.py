@@ -1,4 +1,4 @@
-"""What parts add up to, against enumeration of all outputs and published rules."""
+"""What parts add up to, against enumeration and published rules; which claim implies which."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from pytest_dp.basics.errors import ClaimError
 from pytest_dp.privacy import (
@@ -21,8 +19,10 @@ from pytest_dp.privacy import (
     compose_profile,
     pure_to_gdp,
     pure_to_zcdp,
+    read_guarantee,
     smallest,
 )
+from pytest_dp.privacy.composition import implies
 from pytest_dp.privacy.losses import Losses
 
 LOSSES = (0.0, 0.05, 0.2, 0.5, 1.0, 1.7)
@@ -51,11 +51,8 @@ def delta_of(p, q, eps):
     "parts",
     [
         [((0.5, 0.0), 1)],
-        [((0.3, 0.0), 5)],
-        [((0.3, 0.01), 4)],
         [((0.5, 0.01), 2), ((0.2, 0.0), 3)],
         [((0.1, 0.001), 2), ((0.17, 0.0), 2), ((1.0, 0.0), 1)],
-        [((0.0, 0.02), 2), ((0.4, 0.0), 2)],
         [((0.0, 0.02), 3)],
     ],
 )
@@ -84,22 +81,6 @@ def test_basic_composition():
     assert smallest(same, [(same, 1)]) == same
 
 
-@settings(max_examples=30, deadline=None)
-@given(eps=st.floats(0.01, 1), k=st.integers(1, 60), share=st.floats(0, 1))
-def test_homogeneous_composition_is_that_of_kairouz_oh_viswanath(eps, k, share):
-    """Theorem 3.3: at eps (k - 2i), the sum of their closed form."""
-    i = int(share * (k // 2))
-    delta = (
-        sum(
-            math.comb(k, j) * (math.exp((k - j) * eps) - math.exp((k - 2 * i + j) * eps))
-            for j in range(i)
-        )
-        / (1 + math.exp(eps)) ** k
-    )
-    value = compose_profile([(ApproximateDP(eps), k)]).function((k - 2 * i) * eps)
-    assert delta * (1 - 1e-9) <= value <= delta * (1 + 1e-6) + 1e-12
-
-
 def test_gaussian_and_concentrated_privacy():
     assert smallest(GaussianDP(0.1), [(GaussianDP(0.3), 4), (GaussianDP(0.8), 1)]) == GaussianDP(
         1.0
@@ -110,7 +91,7 @@ def test_gaussian_and_concentrated_privacy():
     assert needed.claimed == pytest.approx(4 * pure_to_zcdp(0.5))
 
 
-@pytest.mark.parametrize("coins", [[(0.1, 100)], [(0.5, 3)], [(0.3, 20), (0.11, 50)], [(1.0, 1)]])
+@pytest.mark.parametrize("coins", [[(0.1, 100)], [(0.3, 20), (0.11, 50)]])
 def test_pure_parts_as_gaussian_privacy(coins):
     parts = [(ApproximateDP(eps), times) for eps, times in coins]
     mu = smallest(GaussianDP(0.01), parts).mu
@@ -121,21 +102,8 @@ def test_pure_parts_as_gaussian_privacy(coins):
     assert np.any(GaussianDP(mu * 0.99).largest_probability(q) < allowed)
 
 
-GAUSSIAN = GaussianDP(0.25)
-
-
-@pytest.mark.parametrize(
-    "part",
-    [
-        GAUSSIAN,
-        PrivacyProfile(GAUSSIAN.delta_at),
-        TradeOff(lambda x: 1 - GAUSSIAN.largest_probability(x)),
-    ],
-    ids=["mu", "profile", "tradeoff"],
-)
-def test_curves_add_up_to_what_gaussians_do(part):
-    exact = GaussianDP(1.0)
-    delta = 1e-5
+def test_curves_add_up_to_what_gaussians_do():
+    exact, part, delta = GaussianDP(1.0), PrivacyProfile(GaussianDP(0.25).delta_at), 1e-5
     needed = smallest(ApproximateDP(0.1, delta), [(part, 16)])
     assert exact.eps_at(delta) * (1 - 1e-9) <= needed.eps <= exact.eps_at(delta) * 1.01
     claim = PrivacyProfile(exact.delta_at)
@@ -163,9 +131,7 @@ def test_losses_are_only_ever_rounded_towards_more():
         (ApproximateDP(1.0), [(GaussianDP(1.0), 1)], "no eps with delta=0.0.*larger delta="),
         (ApproximateDP(1.0, 1e-6), [(ApproximateDP(0.1, 1e-6), 2)], "2 x .eps=0.1.*delta=2e-06"),
         (ZeroConcentratedDP(1.0), [(ApproximateDP(1.0, 1e-6), 1)], "claim rho= of each part"),
-        (GaussianDP(1.0), [(ZeroConcentratedDP(1.0), 1)], "claim mu= of each part"),
         (RenyiDP(((8.0, 1.0),)), [(RenyiDP(((2.0, 1.0),)), 1)], "claim RenyiDP of each part"),
-        (ApproximateDP(1.0, 1e-40), [(PrivacyProfile(GAUSSIAN.delta_at), 2)], "larger delta="),
         (ApproximateDP(1.0), [], "needs parts"),
         (ApproximateDP(1.0), [(ApproximateDP(1.0), 0)], "at least once"),
     ],
@@ -205,14 +171,11 @@ def laplace_renyi(eps, order):
 @pytest.mark.parametrize(
     ("part", "orders"),
     [
-        (PrivacyProfile(GaussianDP(0.5).delta_at), {2.0: 0.25}),
         (PrivacyProfile(GaussianDP(0.5).delta_at), {1.5: 0.1875, 8.0: 1.0}),
-        (PrivacyProfile(GaussianDP(1.0).delta_at), {8.0: 4.0, 32.0: 16.0}),
         (laplace(0.1), {2.0: laplace_renyi(0.1, 2.0), 32.0: laplace_renyi(0.1, 32.0)}),
-        (laplace(4.0), {1.5: laplace_renyi(4.0, 1.5)}),
     ],
 )
-@pytest.mark.parametrize("times", [1, 7, 10_000])
+@pytest.mark.parametrize("times", [1, 10_000])
 def test_a_divergence_that_is_exactly_right_is_met_and_less_is_not(part, orders, times):
     claim = RenyiDP(tuple((order, times * bound) for order, bound in orders.items()))
     assert smallest(claim, [(part, times)]) == claim
@@ -224,15 +187,77 @@ def test_a_divergence_that_is_exactly_right_is_met_and_less_is_not(part, orders,
     ("part", "off"),
     [
         (GaussianDP, 1e-8),
-        (lambda mu: PrivacyProfile(GaussianDP(mu).delta_at), 6e-4),
         (lambda mu: TradeOff(lambda x: 1 - GaussianDP(mu).largest_probability(x)), 6e-3),
     ],
-    ids=["mu", "profile", "tradeoff"],
+    ids=["mu", "tradeoff"],
 )
-@pytest.mark.parametrize("times", [1, 3, 1000])
+@pytest.mark.parametrize("times", [1, 1000])
 def test_what_is_exactly_right_is_met_and_less_is_not(part, off, times):
     parts = [(part(1 / math.sqrt(times)), times)]
     claim = ApproximateDP(GaussianDP(1.0).eps_at(1e-4), 1e-4)
     assert smallest(claim, parts) == claim
     short = claim.times(1 - off)
     assert smallest(short, parts).eps > short.eps
+
+
+GIVEN = [
+    *({"eps": eps, "delta": delta} for eps, delta in product((0.1, 3.0), (0.0, 1e-6))),
+    *({"rho": rho} for rho in (0.01, 4.0)),
+    *({"mu": mu} for mu in (0.1, 3.0)),
+    {"guarantee": RenyiDP({2: 0.1})},
+    {"guarantee": RenyiDP({2: 0.5, 8: 2.0})},
+    {"guarantee": PrivacyProfile(lambda eps: max(0.0, 0.2 - 0.1 * (math.exp(eps) - 1)))},
+    {"guarantee": TradeOff(lambda x: max(0.0, 0.9 - x))},
+]
+GUARANTEES = [read_guarantee(keywords) for keywords in GIVEN]
+QUANTILES = np.concatenate([np.geomspace(1e-12, 0.5, 60), 1 - np.geomspace(1e-12, 0.5, 60)])
+
+
+@pytest.mark.parametrize("given", GUARANTEES, ids=str)
+def test_what_follows_allows_no_less(given):
+    """Of any event, and of any order."""
+    followed = [asked for asked in GUARANTEES if implies(given, asked)]
+    assert given in followed
+    for asked in followed:
+        assert np.all(
+            given.largest_probability(QUANTILES)
+            <= asked.largest_probability(QUANTILES) * (1 + 1e-8) + 1e-12
+        )
+        for order in (1.5, 2.0, 8.0):
+            assert given.renyi_at(order) <= asked.renyi_at(order) * (1 + 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("given", "asked", "follows"),
+    [
+        ({"eps": 1.0}, {"eps": 1.0, "delta": 1e-9}, True),
+        ({"eps": 1.0, "delta": 1e-9}, {"eps": 1.0}, False),
+        ({"eps": 1.1, "delta": 1e-9}, {"eps": 1.0, "delta": 0.1}, True),
+        ({"eps": 1.0}, {"rho": 0.4}, False),
+        ({"rho": 0.5}, {"eps": 6.0, "delta": 1e-5}, True),
+        ({"mu": 1.0}, {"rho": 0.5}, True),
+        ({"eps": 0.5}, {"mu": 1.0}, True),
+        ({"rho": 0.06}, {"guarantee": RenyiDP({2: 0.1})}, False),
+        (
+            {"guarantee": RenyiDP({2: 0.1, 4: 0.3})},
+            {"guarantee": RenyiDP({2: 0.2, 4: 0.25})},
+            False,
+        ),
+        ({"auc": 0.7}, {"auc": 0.6}, False),
+        ({"eps": 0.1}, {"auc": 0.9}, False),
+        ({"guarantee": RenyiDP({2: 0.1})}, {"guarantee": RenyiDP({2: 0.1, 4: 0.2})}, False),
+    ],
+)
+def test_between_notions(given, asked, follows):
+    assert implies(read_guarantee(given), read_guarantee(asked)) == follows
+
+
+def test_what_nearly_follows_does_not():
+    """A trade-off function composes to within half a percent, which is no leave to lose that."""
+
+    def pure(eps):
+        return TradeOff(lambda x: max(0.0, 1 - math.exp(eps) * x, math.exp(-eps) * (1 - x)))
+
+    asked = read_guarantee({"eps": 1.0, "delta": 1e-5})
+    assert implies(pure(1.0), asked)
+    assert not implies(pure(1.002), asked)

@@ -13,14 +13,13 @@ import secrets
 import signal
 import sys
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from random import gauss
 
 import numpy as np
 import pytest
-from numpy.random import default_rng, laplace
+from numpy.random import default_rng
 
 from pytest_dp.oracles.enumerating import enumerated
 from pytest_dp.outputs.outcome import Raised
@@ -32,7 +31,7 @@ from pytest_dp.running.modules import modules_replaced
 from pytest_dp.running.stand_ins import CannotInstrument
 from pytest_dp.running.tape import Tape
 
-numpy_rng, legacy = np.random.default_rng(5), np.random.RandomState(3)
+numpy_rng = np.random.default_rng(5)
 python_rng, system_rng = random.Random(3), random.SystemRandom()
 
 
@@ -55,17 +54,12 @@ def shuffled(data):
 EVERY_SOURCE = {
     "rng": lambda data, rng: rng.laplace(1, 2),
     "a numpy generator of a module": lambda data: numpy_rng.normal(),
-    "a legacy one": lambda data: legacy.rand(),
     "one of Python's": lambda data: python_rng.random(),
     "SystemRandom": lambda data: system_rng.random(),
     "random": lambda data: random.random(),
-    "np.random": lambda data: np.random.laplace(),
     "from random import": lambda data: gauss(0, 1),
-    "from numpy.random import": lambda data: laplace(),
     "from numpy.random import default_rng": lambda data: default_rng().normal(),
-    "np.random.default_rng": lambda data: np.random.default_rng(7).normal(),
     "np.random.Generator": lambda data: np.random.Generator(np.random.PCG64(2)).normal(),
-    "random.Random": lambda data: random.Random(4).random(),
     "os.urandom": lambda data: os.urandom(4),
     "secrets.randbelow": lambda data: secrets.randbelow(1 << 40),
     "on an object": Held(),
@@ -143,15 +137,6 @@ def public():
     ]
 
 
-def test_everything_is_as_before_in_the_end():
-    before = public()
-    with pytest.raises(KeyboardInterrupt), modules_replaced(Tape(1)):
-        raise KeyboardInterrupt
-    after = public()
-    assert len(after) == len(before)
-    assert all(old[2] is new[2] for old, new in zip(before, after, strict=True))
-
-
 def test_other_threads_keep_their_random_numbers():
     drawn = []
 
@@ -168,9 +153,6 @@ def test_other_threads_keep_their_random_numbers():
     assert not tape.draws
 
 
-# --- elsewhere: other threads, processes, callbacks, texts ---
-
-
 def in_thread(data, rng):
     drawn = rng.laplace()
     made = []
@@ -178,11 +160,6 @@ def in_thread(data, rng):
     thread.start()
     thread.join()
     return made[0]
-
-
-def in_thread_of_pool(data):
-    with ThreadPoolExecutor(1) as pool:
-        return sum(pool.map(lambda _: np.random.laplace() + random.random(), range(2)))
 
 
 def in_child(data, rng):
@@ -196,11 +173,6 @@ def in_child(data, rng):
     status = os.waitpid(child, 0)[1]
     with os.fdopen(reads) as stream:
         return float(stream.read()), status
-
-
-def as_text(data, rng):
-    drawn = rng.laplace(size=2)
-    return f"{drawn[0]:.2f} {drawn[1]!r} {drawn} {str(drawn[0])} {[drawn[1]]}"  # noqa: RUF010
 
 
 def until_it_fits(data, rng):
@@ -221,9 +193,7 @@ def everything_else(data, rng):
     return np.sort(drawn.astype(np.float32)).tolist(), copies, 1 / drawn[0] % 2 // 1, ~whole
 
 
-ELSEWHERE = [
-    *(in_thread, in_thread_of_pool, in_child, as_text, until_it_fits, everything_else),
-]
+ELSEWHERE = [in_thread, in_child, until_it_fits, everything_else]
 
 
 def is_answered(mechanism, how):

@@ -56,18 +56,6 @@ def test_a_method_of_another_package_audits_claims_by_its_name(entered):
 
 
 @pytest.mark.slow
-def test_an_explainer_of_another_package_adds_its_lines(entered):
-    def other():
-        registry.enter("explainer", "other", lambda violation, seconds: Explanation((LINE,)))
-
-    entered(other)
-    result = audit(count, **CLAIM, seed=1, n_jobs=1)
-    assert result.verdict == "violated"
-    assert result.blame[-1] == LINE
-    assert all(line.file.endswith("test_registry.py") for line in result.blame[:-1])
-
-
-@pytest.mark.slow
 def test_a_reader_of_another_package_adds_its_features(entered):
     """Only the last bit of the parts of a hash tells: no feature of ours reads it."""
 
@@ -95,18 +83,21 @@ def test_a_reader_of_another_package_adds_its_features(entered):
 
 
 @pytest.mark.slow
-def test_an_explainer_that_raises_is_named_and_the_violation_stands(entered):
+def test_explainers_add_their_lines_and_the_one_that_raises_is_named(entered):
     def fails(violation, seconds):
         raise ValueError("no idea")
 
     def other():
-        registry.enter("explainer", "other", fails)
+        registry.enter("explainer", "broken", fails)
+        registry.enter("explainer", "other", lambda violation, seconds: Explanation((LINE,)))
 
     entered(other)
     result = audit(count, **CLAIM, seed=1, n_jobs=1)
     assert result.verdict == "violated"
+    assert result.blame[-1] == LINE
+    assert all(line.file.endswith("test_registry.py") for line in result.blame[:-1])
     assert any(
-        note.startswith("explaining by other failed: ValueError: no idea") for note in result.notes
+        note.startswith("explaining by broken failed: ValueError: no idea") for note in result.notes
     )
 
 

@@ -16,13 +16,7 @@ from neighbours import pairs, refusal
 from pytest_dp import ClaimError
 from pytest_dp.data import describe, key, records_of
 from pytest_dp.data.equality import equality_key
-from pytest_dp.data.relations import (
-    AddRemoveOne,
-    AllQueries,
-    OneQuery,
-    ReplaceOne,
-    ReplaceSpecial,
-)
+from pytest_dp.data.relations import AddRemoveOne, AllQueries, OneQuery, ReplaceOne, ReplaceSpecial
 
 small = st.lists(st.integers(0, 3), max_size=4)
 makers = st.sampled_from(
@@ -99,9 +93,7 @@ def test_neighbours_differ_in_no_more_records_than_their_group(d1, d2, relation)
     ("relation", "d1", "d2", "why"),
     [
         (AddRemoveOne(), [1, 0], [2], "2 records only in D and 1 record only in D'"),
-        (AddRemoveOne(), [1, 0], [1, 1], "1 record only in D and 1 record only in D'"),
         (AddRemoveOne(), [1, 0], [0, 1], "they hold the same records"),
-        (AddRemoveOne(), [1, 0], (1,), "one is a list, the other a tuple"),
         (AddRemoveOne(), 3, 4, "D is of type int, which is not a dataset"),
         (AddRemoveOne(), [1], "", "one is a list, the other a string"),
         (
@@ -110,45 +102,27 @@ def test_neighbours_differ_in_no_more_records_than_their_group(d1, d2, relation)
             {},
             "which is not a dataset: its columns have 1 to 2",
         ),
-        (
-            AddRemoveOne(),
-            {"a": [1]},
-            {"b": []},
-            "columns ['a'], the other a dict of the columns ['b']",
-        ),
         (AddRemoveOne(), np.array([[1]]), np.array([]), "records of shape (1,), the other"),
         (AddRemoveOne(), pd.DataFrame({"a": [1]}), pd.DataFrame({"b": [1, 2]}), "columns ['a']"),
         (AddRemoveOne(), pd.Series([1], name="a"), pd.Series([], name="b"), "Series named 'a'"),
         (ReplaceOne(), [1, 0], [1], "1 record only in D and 0 records only in D'"),
-        (ReplaceOne(), [1, 0], [2, 3], "2 records only in D and 2 records only in D'"),
-        (ReplaceOne(), [1, 0], [0, 1], "they hold the same records"),
-        (OneQuery(), [1, 1], [2, 2], "2 answers differ"),
         (OneQuery(), [1, 1], [1, 3], "the answer at index 1 differs by 2"),
         (OneQuery(), [1], [2, 1], "their lengths are 1 and 2"),
-        (OneQuery(), 1, 2, "D is of type int, which is not a vector"),
-        (OneQuery(), {1}, {2}, "D is of type set, which is not a vector"),
-        (OneQuery(), [1, "a"], [2, "a"], "D holds 'a', which is not a number"),
-        (AllQueries(), [1, math.nan], [2, math.nan], "D holds nan, which is not a number"),
-        (AllQueries(), [[1]], [[2]], "D holds [1], which is not a number"),
-        (AllQueries(), [1, 5], [2, 7.5], "the answer at index 1 differs by 2.5"),
-        (AllQueries(), [math.inf], [-math.inf], "the answer at index 0 differs by inf"),
         (OneQuery(), [1, 1.0], (1, 0.5), "one is a list, the other a tuple"),
+        (OneQuery(), {1}, {2}, "D is of type set, which is not a vector"),
+        (AllQueries(), [1, math.nan], [2, math.nan], "D holds nan, which is not a number"),
+        (AllQueries(), [1, 5], [2, 7.5], "the answer at index 1 differs by 2.5"),
         (AddRemoveOne(unit=0), [(7, 1), (7, 2)], [(7, 1)], "record[0]=7 has 2 rows in D and 1"),
         (AddRemoveOne(unit=0), [(7, 1), (8, 2)], [], "2 units differ: record[0]=7, record[0]=8"),
-        (AddRemoveOne(unit=0), [(7, 1)], [(7, 1)], "they hold the same records"),
         (AddRemoveOne(unit=0, rows=1), [(7, 1), (7, 1)], [], "in D, record[0]=7 has 2"),
         (ReplaceOne(unit=0), [(7, 1)], [], "1 unit only in D and 0 units only in D'"),
         (ReplaceSpecial(), [1, 2], [1], "D has 2 records and D' 1 record"),
-        (ReplaceSpecial(), [1, 2], [1, 3], "1 record only in D and 1 record only in D'"),
         (ReplaceSpecial(), [1, 2], [None, None], "2 records only in D and 0 records only in D'"),
         (AddRemoveOne(group=2), [1, 2, 3], [], "3 records only in D and 0 records only in D'"),
     ],
 )
 def test_what_keeps_inputs_from_being_neighbours(relation, d1, d2, why):
     assert why in relation.fault(d1, d2)
-
-
-# Neighbours that a function of the user's yields or accepts
 
 
 def one_more(d):
@@ -190,7 +164,6 @@ def test_a_predicate_accepts_neighbours():
     ("function", "message"),
     [
         (lambda d: [d], "yields D itself, for D = [1]"),
-        (lambda d: [[2], list(d)], "yields D itself, for D = [1]"),
         (lambda d: d, "yields 1, of type int, as a neighbour of D = [1]"),
         (lambda d: 3, "returned 3, of type int, for D = [1]. Return a list of the inputs"),
         (lambda d: 1 / 0, "raised ZeroDivisionError: division by zero, for D = [1]"),
@@ -198,7 +171,6 @@ def test_a_predicate_accepts_neighbours():
         (lambda d: [], "accepts or yields none"),
         (lambda d1, d2: False, "accepts or yields none"),
         (lambda d1, d2: np.ones(3), "Return True or False"),
-        (lambda d1, d2: d1.age, "raised AttributeError"),
         (lambda a, b, c: True, "needs 3 arguments"),
     ],
 )

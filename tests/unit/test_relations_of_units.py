@@ -17,13 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from neighbours import pairs, refusal
 
-from pytest_dp import (
-    add_remove_one,
-    queries,
-    replace_one,
-    replace_special,
-    values,
-)
+from pytest_dp import add_remove_one, queries, replace_one, replace_special
 from pytest_dp.data import key, kind_of, records_of
 from pytest_dp.data.relations import AddRemoveOne, ReplaceOne, ReplaceSpecial
 
@@ -40,10 +34,8 @@ def structured(records):
 
 MAKERS = {
     "tuples": (list, 0),
-    "dicts": (lambda records: [{"user": u, "v": v} for u, v in records], "user"),
     "frame": (frame, "user"),
     "polars": (lambda records: pl.from_pandas(frame(records)), "user"),
-    "arrow": (lambda records: pa.Table.from_pandas(frame(records)), "user"),
     "structured": (structured, "user"),
     "columns": (lambda r: {"user": [u for u, _ in r], "v": [v for _, v in r]}, "user"),
 }
@@ -60,9 +52,6 @@ def by_user(records):
     for record in records:
         users.setdefault(record[0], []).append(record)
     return users
-
-
-# All rows of a unit, against brute force
 
 
 @pytest.mark.slow
@@ -123,11 +112,11 @@ class Plain:
         self.user, self.paid = user, paid
 
 
-@pytest.mark.parametrize("make", [Visit, Stay, Plain, lambda u, p: [u, p], lambda u, p: (u, p)])
+@pytest.mark.parametrize("make", [Visit, Stay, Plain, lambda u, p: [u, p]])
 @pytest.mark.parametrize("how", ["name", "function"])
 def test_records_of_any_form_have_units(make, how):
     records = [make(1, 5), make(1, 6), make(2, 7)]
-    name = 0 if isinstance(records[0], list) or type(records[0]) is tuple else "user"
+    name = 0 if isinstance(records[0], list) else "user"
     unit = name
     if how == "function":
         unit = lambda r: r[0] if name == 0 else r.user  # noqa: E731
@@ -136,9 +125,6 @@ def test_records_of_any_form_have_units(make, how):
     replaced = pairs(inputs=[records], neighbors=replace_one(unit=unit)) if how == "name" else []
     assert all(type(record) is type(records[0]) for pair in replaced for record in pair.d2)
     assert len(replaced) == (2 if how == "name" else 0)
-
-
-# Null records
 
 
 @pytest.mark.slow
@@ -173,13 +159,10 @@ def multiset(records):
     ("dataset", "null"),
     [
         ([1], None),
-        (np.array([1.0]), math.nan),
         (np.array([[1.0, 2.0]]), [math.nan, math.nan]),
-        (np.array(["2020"], dtype="M8[D]"), None),
         (np.array([(1.0, None)], dtype=[("a", "f4"), ("b", "O")]), (math.nan, None)),
         (pd.DataFrame({"a": [1.0], "b": ["x"]}), (math.nan, math.nan)),
         (pd.DataFrame({"a": pd.array([1], dtype="Int64")}), (pd.NA,)),
-        (pd.DataFrame({"a": pd.Categorical(["x"])}), (math.nan,)),
         (pl.DataFrame({"a": [1], "b": ["x"]}), (None, None)),
         (pa.table({"a": [1]}), (None,)),
         ({"a": np.array([1.0]), "b": ["x"]}, (math.nan, None)),
@@ -197,9 +180,7 @@ def test_missing_values_are_null(dataset, null):
     ("dataset", "said"),
     [
         (np.array([1]), "the dtype int64 has none. Write"),
-        (np.array(["a"]), "the dtype <U1 has none"),
         (pd.DataFrame({"a": [1], "b": [2]}), "replace_special({'a': 0, 'b': 0})"),
-        (pd.Series([True]), "the dtype bool has none"),
         ("abc", "replace_special('-')"),
         (pa.table([[1]], pa.schema([pa.field("a", pa.int8(), False)])), "the column 'a' has none"),
     ],
@@ -228,9 +209,6 @@ def test_a_null_record_of_ones_own():
     assert replace_special({"a": 1}) == replace_special({"a": 1}) != replace_special({"a": 2})
 
 
-# What goes together
-
-
 @pytest.mark.parametrize(
     ("keywords", "message"),
     [
@@ -240,40 +218,19 @@ def test_a_null_record_of_ones_own():
             "neighbors=add_remove_one(unit='a') does not fit inputs=queries(3): write "
             "neighbors='all_queries' or neighbors='one_query'.",
         ),
-        (
-            {"inputs": values([0, 1]), "neighbors": replace_one(group=2)},
-            "neighbors=replace_one(group=2) does not fit",
-        ),
         ({"inputs": [[1]], "neighbors": add_remove_one(group=0)}, "Invalid group=0. Allowed: a wh"),
         ({"inputs": [[1]], "neighbors": add_remove_one}, "add_remove_one(unit='user_id', rows=3)"),
         ({"inputs": [[1]], "neighbors": add_remove_one(unit=2.5)}, "Invalid unit=2.5"),
-        (
-            {"inputs": [[1]], "neighbors": add_remove_one(unit=0, rows=0)},
-            "Invalid rows=0. Allowed: a whole number above 0, such as 3.",
-        ),
+        ({"inputs": [[1]], "neighbors": add_remove_one(unit=lambda r: r.user)}, "raised Attrib"),
         ({"inputs": [[1, 2]], "neighbors": add_remove_one(unit="user")}, "no such entry"),
         ({"inputs": [frame([(1, 2)])], "neighbors": replace_one(unit="usr")}, "mean 'user'"),
         (
-            {"inputs": [[{"user": 1}]], "neighbors": replace_one(unit="usr")},
-            "Did you mean 'user'",
-        ),
-        (
-            {
-                "inputs": [frame([(1, 2)]).set_index("user")],
-                "neighbors": replace_one(unit="user"),
-            },
+            {"inputs": [frame([(1, 2)]).set_index("user")], "neighbors": replace_one(unit="user")},
             "It is the index, which is not data. Write frame.reset_index",
         ),
         (
-            {
-                "inputs": [frame([(7, 2), (7, 3)])],
-                "neighbors": replace_one(unit="user", rows=1),
-            },
+            {"inputs": [frame([(7, 2), (7, 3)])], "neighbors": replace_one(unit="user", rows=1)},
             "user=7 has 2 rows, more than rows=1",
-        ),
-        (
-            {"inputs": [[1]], "neighbors": add_remove_one(unit=lambda r: r.user)},
-            "raised Attrib",
         ),
         ({"inputs": [[1]], "neighbors": 3}, "Invalid neighbors=3. Valid choices: 'add_remove_one'"),
     ],

@@ -54,24 +54,14 @@ def test_fields_that_change_nothing_are_told_as_such() -> None:
     ("d1", "d2", "said"),
     [
         (USERS, LESS, ["D[17]['spent']: 25.5 -> 0.0"]),
-        (
-            {"users": USERS, "of": 1},
-            {"users": LESS, "of": 1},
-            ["D['users'][17]['spent']: 25.5 -> 0.0"],
-        ),
         (set(range(500)), set(range(499)), ["only in D: 499"]),
-        (np.zeros((500, 2)), np.zeros((499, 2)), ["only in D: D[499] = [0.0, 0.0]"]),
         (
             {"age": [1] * 500, "of": [0.5] * 500},
             {"age": [1] * 499, "of": [0.5] * 499},
             ["only in D: D, row 499 = {'age': 1, 'of': 0.5}"],
         ),
+        (np.zeros((500, 2)), np.zeros((499, 2)), ["only in D: D[499] = [0.0, 0.0]"]),
         (list(range(500)), list(range(500))[::-1], ["the same records, in another order"]),
-        (
-            pd.Series([1] * 500),
-            pd.Series([1] * 500, dtype="int8"),
-            ["the same records, of other types or labels"],
-        ),
         (
             list(range(500)),
             list(range(250)),
@@ -115,15 +105,11 @@ def test_short_inputs_are_shown_in_full() -> None:
     ("before", "after", "found"),
     [
         ([1, 2, 3], [1, 3], [("[1]", 2, ABSENT)]),
-        ((1, 2), (2, 1), [("[0]", 1, 2), ("[1]", 2, 1)]),
         ([1, 2], [2, 1], [("", [1, 2], [2, 1])]),
-        ({"a": 1}, {"a": 1, "b": None}, [("['b']", ABSENT, None)]),
         ({"a": 1, "b": 2}, {"b": 2, "a": 1}, [("", {"a": 1, "b": 2}, {"b": 2, "a": 1})]),
-        ([float("nan")], [float("nan")], []),
         ([0.0], [-0.0], [("[0]", 0.0, -0.0)]),
         ({"u": [(1, [5, 6])]}, {"u": [(1, [5, 7])]}, [("['u'][0][1][1]", 6, 7)]),
         (1, True, [("", 1, True)]),
-        ([3, 9, 1], [1, 6, 9], [("[0]", 3, 1), ("[1]", 9, 6), ("[2]", 1, 9)]),
     ],
     ids=str,
 )

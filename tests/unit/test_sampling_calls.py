@@ -1,8 +1,10 @@
-"""Vectorised calls, inputs that are changed, exceptions and time limits."""
+"""Vectorised calls, inputs and outputs that are changed, and exceptions."""
 
 from __future__ import annotations
 
+import dataclasses
 import sys
+from collections import deque
 
 import numpy as np
 import pandas as pd
@@ -12,11 +14,10 @@ from drawing import outputs, sampler
 from pytest_dp.basics.errors import ClaimError
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.running import reuse
+from pytest_dp.running.calling import Call
 from pytest_dp.running.chunks import Input
 from pytest_dp.running.deadline import Deadline
 from pytest_dp.running.sampler import Draw
-
-# --- vectorised mechanisms ---
 
 
 def drawn_vectorized(mechanism, count=100):
@@ -35,16 +36,7 @@ def antithetic(data, rng, size):
         (lambda data, rng, size: rng.random(), "a single value"),
         (lambda data, rng, size: np.full(size, rng.random()), "share their noise"),
         (lambda data, rng, size: np.repeat(rng.random(-(-size // 2)), 2)[:size], "share their"),
-        (lambda data, rng, size: np.tile(rng.random((-(-size // 2), 3)), (2, 1))[:size], "share"),
-        (
-            lambda data, rng, size: rng.permutation(np.tile(rng.random(size // 2), 2)),
-            "share",
-        ),
-        (lambda data, rng, size: list(np.repeat(rng.random(-(-size // 2)), 2)[:size]), "share"),
-        (
-            lambda data, rng, size: [(x, "a") for x in [*rng.random(size // 2)] * 2],
-            "share",
-        ),
+        (lambda data, rng, size: [(x, "a") for x in [*rng.random(size // 2)] * 2], "share"),
         (antithetic, "mirror"),
     ],
 )
@@ -58,22 +50,13 @@ def test_vectorized_mechanisms_that_are_wrong(mechanism, message):
     [
         lambda data, size: np.zeros(size),
         lambda data, rng, size: rng.random(size) < 0.001,
-        lambda data, rng, size: rng.random((size, 3)),
         lambda data, rng, size: [[rng.random()] * int(rng.integers(3)) for _ in range(size)],
-        lambda data, rng, size: tuple(rng.random(size)),
         lambda data, rng, size: rng.integers(2, size=size),
-        lambda data, rng, size: rng.integers(-300, 301, size=(size, 2))[:, 0],
-        lambda data, rng, size: np.round(rng.laplace(size=size), 2),
         lambda data, rng, size: rng.geometric(0.5, size) - rng.geometric(0.5, size),
-        lambda data, rng, size: [f"{rng.integers(700)}" for _ in range(size)],
-        lambda data, rng, size: [None] * size,
     ],
 )
 def test_vectorized_mechanisms_that_are_right(mechanism):
     assert len(drawn_vectorized(mechanism, 3000)) == 3000
-
-
-# --- mechanisms that change their input ---
 
 
 def adds_in_place(data, rng):
@@ -81,22 +64,10 @@ def adds_in_place(data, rng):
     return data.sum() + rng.random()
 
 
-def frame():
-    pandas = pytest.importorskip("pandas")
-    return pandas.DataFrame({"a": [1, 2]})
-
-
-READING = {
-    "all values": lambda table: len(table.values),
-}
-
-
-@pytest.mark.parametrize("read", READING.values(), ids=READING)
-def test_a_table_that_is_only_read_is_not_called_changed(read):
-    pandas = pytest.importorskip("pandas")
-    table = pandas.DataFrame({"user": [1, 1, 2], "cost": [0.5, 2.0, 3.0], "name": ["a", "b", "a"]})
-    table.insert(1, "day", pandas.to_datetime(["2024-01-02", "2024-01-01", "2024-01-03"]))
-    some = sampler(lambda data, rng: read(data) + rng.random())
+def test_a_table_that_is_only_read_is_not_called_changed():
+    table = pd.DataFrame({"user": [1, 1, 2], "cost": [0.5, 2.0, 3.0], "name": ["a", "b", "a"]})
+    table.insert(1, "day", pd.to_datetime(["2024-01-02", "2024-01-01", "2024-01-03"]))
+    some = sampler(lambda data, rng: len(data.values) + rng.random())
     some.draw([Draw(Input(table), 40, (1, 0, 0))], Deadline(30))
     assert some.notes == []
 
@@ -105,9 +76,7 @@ def test_a_table_that_is_only_read_is_not_called_changed(read):
     ("mechanism", "make"),
     [
         (lambda d, rng: d.pop() + len(d) + rng.random(), lambda: [1, 2, 3]),
-        (lambda d, rng: d[0] + (d.sort() or 0) + rng.random(), lambda: [3, 1, 2]),
         (adds_in_place, lambda: np.arange(3.0)),
-        (lambda d, rng: d.insert(1, "new", 2) or len(d.columns) + rng.random(), frame),
         (lambda d, rng: d[0].append(1) or len(d[0]) + rng.random(), lambda: ([],)),
         (lambda d, rng: d.setdefault("n", len(d)) + rng.random(), lambda: {"a": 1}),
     ],
@@ -123,9 +92,6 @@ def test_a_changed_input_is_given_afresh(mechanism, make):
     assert str(data) == str(make())
     fresh = mechanism(make(), np.random.default_rng(0))
     assert whole == {int(fresh)}
-
-
-# --- exceptions are outputs ---
 
 
 def test_exceptions_on_some_runs_are_outputs():
@@ -147,10 +113,7 @@ def test_exceptions_on_some_runs_are_outputs():
     assert Raised("ValueError", message="no") in drawn
 
 
-# --- equality of outputs ---
-
-
-@pytest.mark.parametrize("values", [2, 5, 30, 300, 3_000])
+@pytest.mark.parametrize("values", [2, 30, 3_000])
 def test_rows_that_agree_by_chance_are_hardly_ever_looked_into_and_never_refused(values):
     rng = np.random.default_rng(values)
     calls = [rng.integers(-values, values + 1, size=200).astype(float) for _ in range(400)]
@@ -159,18 +122,55 @@ def test_rows_that_agree_by_chance_are_hardly_ever_looked_into_and_never_refused
     assert not any(reuse.are_shared(calls[k : k + 8]) for k in range(0, 400, 8))
 
 
-@pytest.mark.parametrize(
-    "value",
-    [pd.Timestamp("2020-02-29"), pd.Timedelta("1h"), pd.NaT, pd.NA, pd.Interval(0, 1)],
-    ids=repr,
-)
-def test_single_values_of_pandas_are_outputs_like_any_other(value):
-    assert repr(reuse.copy_data(value)) == repr(value)
-    assert repr(reuse.copy_data([value, {"a": value}])) == repr([value, {"a": value}])
-
-
 def test_a_row_of_a_structured_array_is_copied():
     table = np.zeros(1, dtype=[("count", float), ("sum", float)])
     kept = reuse.copy_data(table[0])
     table["count"] = 7.0
     assert kept["count"] == 0.0
+
+
+BUFFER = np.zeros(2)
+LIST = [0.0, 0.0]
+
+
+@dataclasses.dataclass(frozen=True)
+class Frozen:
+    values: object
+
+
+FORMS = {
+    "deep tuple": lambda: (1.0, ({"x": (BUFFER, 2)},)),
+    "list in a dict in a list": lambda: [{"a": LIST}],
+    "frozen dataclass": lambda: Frozen({"a": BUFFER}),
+    "frame": lambda: pd.DataFrame({"a": BUFFER}, copy=False),
+    "deque": lambda: {"a": deque([BUFFER])},
+}
+
+
+def released(form):
+    def mechanism(data, rng):
+        noise = sum(data) + rng.laplace(scale=0.5)
+        BUFFER[:] = LIST[:] = noise, 0.0
+        return FORMS[form]()
+
+    return mechanism
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_is_filled_anew_is_copied(form):
+    outputs = Call(released(form), {}, "rng").draw([1], 40, np.random.default_rng(0))
+    assert len(set(map(repr, outputs))) == 40
+
+
+def test_vectorised_calls_may_reuse_what_is_deep_inside():
+    rows = [{"a": np.zeros(1)} for _ in range(30)]
+
+    def mechanism(data, rng, size):
+        for row in rows[:size]:
+            row["a"][0] = rng.laplace()
+        return rows[:size]
+
+    call = Call(mechanism, {}, "rng", "size")
+    generator = np.random.default_rng(0)
+    kept = [call.draw([1], 30, generator) for _ in range(2)]
+    assert len({float(row["a"][0]) for rows in kept for row in rows}) == 60

@@ -9,7 +9,6 @@ import random
 import secrets
 import subprocess
 import sys
-import types
 
 import numpy as np
 import pytest
@@ -40,17 +39,12 @@ CANNOT_BE_COPIED = Connection()
     ("mechanism", "replayable"),
     [
         (lambda data: secrets.randbelow(1000), False),
-        (lambda data: os.urandom(2), False),
-        (lambda data: np.random.default_rng().random(), False),
         (lambda data: random.SystemRandom().random() < 0.5, False),
         (lambda data, rng: rng.random() + secrets.randbelow(2), False),
         (lambda data: CANNOT_BE_COPIED.plain() + secrets.randbelow(1 << 30), False),
         (lambda data, rng: CANNOT_BE_COPIED.plain() + rng.random(), True),
         (lambda data: random.random(), True),
-        (lambda data, rng: np.array([rng.random(), np.nan]), True),
         (lambda data, rng: [np.array([rng.random(), np.nan])], True),
-        (lambda data, rng: types.SimpleNamespace(x=rng.random()), True),
-        (lambda data, rng: object(), True),
         (lambda data: 3, True),
     ],
 )
@@ -85,9 +79,6 @@ def test_noise_that_seldom_shows_is_seen_once_it_does(mechanism, replayable):
     assert some.replayable is replayable
 
 
-# --- seeds and streams ---
-
-
 def test_seeds_come_from_name_and_source():
     namespace: dict = {}
     exec("def f(data): return data + 1", namespace)
@@ -118,12 +109,9 @@ print(places, claim_seed("n", mechanism), claim_seed("n", eval("lambda data: {'a
 def test_seeds_and_the_order_of_generators_do_not_depend_on_the_process(tmp_path):
     (script := tmp_path / "script.py").write_text(SCRIPT)
     seen = {
-        subprocess.run(
-            [sys.executable, script],
-            env={**os.environ, "PYTHONHASHSEED": seed},
-            stdout=subprocess.PIPE,
-            check=True,
-        ).stdout
+        subprocess.check_output(
+            [sys.executable, script], env={**os.environ, "PYTHONHASHSEED": seed}
+        )
         for seed in ("1", "2")
     }
     assert len(seen) == 1

@@ -30,9 +30,7 @@ FRAME = pd.DataFrame(
 CLAIMS = [
     {"neighbors": add_remove_one(unit="user_id", rows=3), "inputs": [FRAME]},
     {"neighbors": replace_one(unit="user_id", rows=3), "inputs": [FRAME]},
-    {"neighbors": add_remove_one(group=2), "inputs": [FRAME]},
     {"neighbors": "replace_special", "inputs": [[3, 1, None, 2]]},
-    {"neighbors": "replace_one", "inputs": [[3.5, float("nan"), 2.0]]},
     {"neighbors": "add_remove_one", "inputs": [{3, 1}, {2}]},
     {"neighbors": "add_remove_one", "inputs": [np.array([3, 255], dtype=np.uint8)]},
     {"neighbors": "one_query", "inputs": queries(3)},

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from pytest_dp.data.relations import AddRemoveOne, AllQueries, OneQuery, Pair
+from pytest_dp.data.relations import AddRemoveOne, OneQuery, Pair
 from pytest_dp.proposers.shrinking import shrunk
 from pytest_dp.running.deadline import OutOfTime
 
@@ -35,12 +35,8 @@ def always(_: Pair) -> bool:
     [
         (Pair([93, 0, 12], [0, 12]), AddRemoveOne(), lambda p: max(p.d1) > 60, ([61], [])),
         (Pair([40, 18, 33], [18, 33]), AddRemoveOne(), always, ([18], [])),  # between its numbers
-        (Pair([("zoe", 3), ("al", 1)], [("al", 1)]), AddRemoveOne(), always, ([("al", 1)], [])),
         (Pair([40, 7], [41, 7]), OneQuery(), lambda p: max(p.d1) > 20, ([21, 0], [22, 0])),
-        (Pair([40, 7], [41, 7]), AllQueries(), lambda p: max(p.d1) > 20, ([21, 0], [22, 0])),
         (Pair([HUGE, 0.5, 7], [0.5, 7]), AddRemoveOne(), lambda p: HUGE in p.d1, ([HUGE], [])),
-        (Pair([-HUGE, 0], [0]), AddRemoveOne(), lambda p: len(p.d1) > len(p.d2), ([0], [])),
-        (Pair(["category"], []), AddRemoveOne(), lambda p: bool(p.d1), (["category"], [])),
     ],
 )
 def test_values_become_simpler(pair: Pair, relation: Any, breaks: Any, smallest: Any) -> None:

@@ -35,19 +35,6 @@ def in_one_line(records, rng):
     return len(records) + rng.laplace(scale=0.5 if len(records) > 3 else 1.0)
 
 
-def joined(records, rng):
-    return len(records) > 3 and records[0] == 7
-
-
-def loop(records, rng):
-    total = 0
-    for record in records:
-        if record is None:
-            continue
-        total += record
-    return total
-
-
 def checked(records, rng):
     if len(records) > 3:
         raise ValueError("too many")
@@ -55,12 +42,6 @@ def checked(records, rng):
         return sum(records)
     except TypeError:
         return 0
-
-
-def ends_by_raising(records, rng):
-    if len(records) < 3:
-        return len(records) + rng.laplace()
-    raise ValueError("too many")
 
 
 def with_context(records, rng):
@@ -75,19 +56,8 @@ LOGGER = logging.getLogger(__name__)
 
 def warning(records, rng):
     if len(records) > 3:
-        LOGGER.warning(
-            "%d records",
-            len(records),
-        )
+        LOGGER.warning("%d records", len(records))
     return len(records) + rng.laplace()
-
-
-def warning_first(records, rng):
-    scale = 1.0
-    if len(records) > 3:
-        print("many")
-        scale = 0.5
-    return len(records) + rng.laplace(scale=scale)
 
 
 KIND = "laplace"
@@ -120,16 +90,9 @@ def by_default_in_some_calls(records, rng):
         pytest.param(branch, [[1]], [(3, True)], id="branch"),
         pytest.param(branch, [[1], [1] * 4], [], id="both-ways"),
         pytest.param(in_one_line, [[1]], [(1, False)], id="expression"),
-        pytest.param(joined, [[1]], [(1, False)], id="and"),
-        pytest.param(joined, [[1], [7] * 4], [], id="and-both"),
-        pytest.param(loop, [[1]], [(4, True)], id="continue"),
-        pytest.param(loop, [[1, None]], [], id="loop"),
         pytest.param(checked, [[1]], [], id="raise-and-except"),
-        pytest.param(ends_by_raising, [[1]], [], id="raise-at-the-end"),
         pytest.param(with_context, [[1, 2]], [(4, False)], id="or"),
-        pytest.param(with_context, [[1, 2], [1]], [], id="with-and-assert"),
         pytest.param(warning, [[1]], [], id="logging"),
-        pytest.param(warning_first, [[1]], [(4, True)], id="after-logging"),
         pytest.param(by_constant, [[1]], [], id="constant"),
         pytest.param(by_default, [[1]], [], id="default"),
     ],
@@ -175,10 +138,9 @@ def test_a_pass_whose_code_did_not_all_run_is_at_most_fair():
             [(31, True), (47, True)],
             "lines 31 and 47 of a.py never ran: give an input that reaches them",
         ),
-        ([(31, True), (30, False)], "line 31 of a.py never ran: give an input that reaches it"),
         ([(30, False)], "a part of line 30 of a.py never ran: give an input that reaches it"),
     ],
-    ids=["one", "two", "a whole line beside a part", "a part"],
+    ids=["one", "two", "a part"],
 )
 def test_it_is_said_which_lines_to_reach(places, said):
     assert in_words(Place("a.py", line, whole) for line, whole in places) == said

@@ -13,12 +13,7 @@ from pytest_dp.auditors.stopping import Caught
 from pytest_dp.privacy import ApproximateDP, gaussian_sigma
 from pytest_dp.statistics.event_bets import payoffs
 from pytest_dp.statistics.ledger import Record
-from pytest_dp.statistics.power import (
-    LEARNING_COST,
-    PlannedBets,
-    largest_loss,
-    rarest_leak,
-)
+from pytest_dp.statistics.power import LEARNING_COST, PlannedBets, largest_loss, rarest_leak
 from pytest_dp.statistics.regression import quantile_levels
 
 
@@ -35,9 +30,7 @@ def record_of(law, distance, pairs, rng, leak=0.0):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("claimed", "delta", "true"), [(1, 1e-5, 1.0), (1, 1e-5, 1.6), (2, 1e-4, 2.6), (3, 1e-5, 4.8)]
-)
+@pytest.mark.parametrize(("claimed", "delta", "true"), [(1, 1e-5, 1.0), (3, 1e-5, 4.8)])
 def test_under_a_delta_it_is_that_of_the_whole_profile(claimed, delta, true):
     """The events that are seen for sure lose half of it."""
     rng, noise = np.random.default_rng(1), scipy.stats.norm(scale=gaussian_sigma(true, delta))
@@ -45,15 +38,6 @@ def test_under_a_delta_it_is_that_of_the_whole_profile(claimed, delta, true):
     found = [largest_loss(record_of(noise, 1.0, 150_000, rng), claim) for _ in range(20)]
     assert np.quantile(found, 0.05) > true
     assert np.median(found) < 1.7 * true
-
-
-@pytest.mark.slow
-def test_noise_whose_loss_is_bounded_is_not_taken_for_gaussian():
-    rng, claim = np.random.default_rng(1), ApproximateDP(1.0, 1e-3)
-    noise = scipy.stats.laplace()
-    found = [largest_loss(record_of(noise, 1.0, 150_000, rng), claim) for _ in range(20)]
-    assert np.quantile(found, 0.05) > 1.0
-    assert np.median(found) < 1.15
 
 
 @pytest.mark.slow
@@ -69,7 +53,7 @@ def test_outputs_of_one_input_only_may_break_any_eps(leak, broken):
         assert np.median(found) < 1.6
 
 
-@pytest.mark.parametrize(("eps", "delta"), [(0.1, 0.0), (1.0, 1e-5), (1.0, 1e-3), (3.0, 0.0)])
+@pytest.mark.parametrize(("eps", "delta"), [(0.1, 0.0), (1.0, 1e-3)])
 def test_the_rarest_leak_is_won_in_19_of_20_audits(eps, delta):
     """Brute force: the number of hits is binomial, and the stake the best of those that win."""
     runs, alpha = 20_000, 1e-6
@@ -99,8 +83,7 @@ def gaussian(records, sigma, rng, size):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("claim", "true", "method"),
-    [((2.0, 1e-4), 2.6, "dpsniper"), ((3.0, 1e-5), 4.8, "sequential")],
+    ("claim", "true", "method"), [((2.0, 1e-4), 2.6, "dpsniper"), ((3.0, 1e-5), 4.8, "sequential")]
 )
 def test_a_pass_does_not_say_that_what_is_lost_would_have_been_caught(claim, true, method):
     eps, delta = claim

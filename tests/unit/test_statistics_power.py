@@ -24,7 +24,6 @@ from pytest_dp.statistics.power import (
     PlannedBets,
     Shape,
     detection_limit,
-    errors_by_noise,
     largest_loss,
     shown_by_events,
     smallest_event,
@@ -56,26 +55,12 @@ def seen(law, distance, runs=1e9, together=False):
     return Record([runs * joint], scores=middle * distance)
 
 
-@pytest.mark.parametrize("together", [True, False])
-@pytest.mark.parametrize("runs", [9_000, 100_000])
-def test_the_limit_hardly_depends_on_where_one_starts(runs, together):
-    """Laplace noise for a loss of 1 or 0.6 is detected at about the same loss."""
-    bets = PlannedBets(CLAIM, runs, ALPHA)
-    limits = [
-        detection_limit(seen(scipy.stats.laplace, far, runs, together), bets, 1.0)
-        for far in (1.0, 0.6)
-    ]
-    assert 1.0 < min(limits) < max(limits) < 1.3 * min(limits)
-    assert max(limits) < 1.4 * smallest_event(bets)
-
-
 AT_CLAIM = {
     "eps": (CLAIM, "laplace", 1.0),
     "delta": (ApproximateDP(1.0, 1e-3), "norm", gaussian_sigma(1.0, 1e-3)),
     "mu": (GaussianDP(1.0), "norm", 1.0),
     "rho": (ZeroConcentratedDP(0.5), "norm", 1.0),
     "order 8": (RenyiDP({8: 1.0}), "norm", 2.0),
-    "large, of order 8": (RenyiDP({8: 4.0}), "norm", 1.0),
 }
 
 
@@ -109,13 +94,6 @@ def test_nothing_is_detected_by_differences_that_chance_explains():
         np.add.at(joint, (np.sort(one % 20), two), 1)
         found += math.isfinite(detection_limit(Record([joint]), PlannedBets(CLAIM, 1e9, ALPHA), 1))
     assert found <= 2
-
-
-def test_the_past_refutes_less_noise_less_clearly():
-    clear = errors_by_noise(seen(scipy.stats.laplace, 1.0, 9_000), CLAIM)
-    assert (np.diff(clear) <= 0).all()
-    assert clear[0] > 20
-    assert clear[-1] == 0.0
 
 
 @pytest.mark.parametrize("noise", [1.0, 1.5])
@@ -164,7 +142,7 @@ def best_of_one_event(p, q, stick):
     return float((np.array(cells) @ won.T).max())
 
 
-@pytest.mark.parametrize(("eps", "delta"), [(0.0, 0.3), (0.5, 0.0), (0.5, 0.1), (2.0, 1e-3)])
+@pytest.mark.parametrize(("eps", "delta"), [(0.0, 0.3), (0.5, 0.0), (2.0, 1e-3)])
 def test_the_resolution_is_where_the_best_single_bet_just_suffices(eps, delta):
     """At the loss that it names, the growth of one stake on the event pays for 1/alpha, or more."""
     p1, pairs, claim = 0.5, 3_000, ApproximateDP(eps, delta)

@@ -7,7 +7,6 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 
-import pytest
 from trees import trees
 
 CLAUSE = re.compile(r"(What|Whether|That|Of|The same)\b")
@@ -34,85 +33,26 @@ NO_PARTICIPLES = {
     "split": "a verb, too",
     "spread": "a verb, too",
 }
-PUBLIC = {
-    "claimed": "opendp.claimed(...) and diffprivlib.claimed(...) are public",
-}
+PUBLIC = {"claimed": "opendp.claimed(...) and diffprivlib.claimed(...) are public"}
 """Functions whose names users write."""
 
 ROOMS_LEFT = {"auditors", "betting", "oracles", "pairs", "proposers"}
 """Rooms whose docstrings and functions are still to be reworded: take away a room that is done, add
 none."""
-FILES_LEFT = {
-    "arrays",
-    "leaves",
-    "movement",
-    "numbers",
-    "one_run",
-    "outcome",
-    "result",
-    "shrinking",
-    "stand_ins",
-    "statdp",
-    "texts",
-}
+FILES_LEFT = """
+arrays leaves movement numbers one_run outcome result shrinking stand_ins statdp texts
+"""
 """Names that several files have, as above."""
-CLASSES_LEFT = {
-    "Between",
-    "Draw",
-    "Drawn",
-    "Explorer",
-    "Family",
-    "Found",
-    "Grid",
-    "Kind",
-    "Move",
-    "Noise",
-    "Place",
-    "Pool",
-    "Reading",
-    "Record",
-    "Relation",
-    "Run",
-    "Runner",
-    "Runs",
-    "Shared",
-    "Shown",
-    "Side",
-    "Source",
-}
+CLASSES_LEFT = """
+Between Draw Drawn Explorer Family Found Grid Kind Move Noise Place Pool Reading Record Relation
+Run Runner Runs Shared Shown Side Source
+"""
 """Names that several classes have, as above."""
-FUNCTIONS_LEFT = {
-    "applied",
-    "audit",
-    "between",
-    "claimed",
-    "count",
-    "described",
-    "digest",
-    "eps_lower",
-    "fit",
-    "in_words",
-    "indices",
-    "is_constant",
-    "kept_rows",
-    "keys",
-    "kind_of",
-    "learn",
-    "leaves_of",
-    "length",
-    "likelier_first",
-    "log_e_value",
-    "lower",
-    "name_of",
-    "plain",
-    "quantiles",
-    "read",
-    "serve",
-    "simplest",
-    "smallest",
-    "source_of",
-    "stop",
-}
+FUNCTIONS_LEFT = """
+applied audit between claimed count described digest eps_lower fit in_words indices is_constant
+kept_rows keys kind_of learn leaves_of length likelier_first log_e_value lower name_of plain
+quantiles read serve simplest smallest source_of stop
+"""
 """Names that public functions of several modules have, as above."""
 
 
@@ -151,6 +91,7 @@ def test_docstrings_begin_with_a_verb_or_a_noun():
 
 def test_functions_are_not_named_by_a_participle_alone():
     """Methods and properties are not among them yet."""
+    assert [is_lone_participle(name) for name in ("_told", "fitted", "read", "fit")] == [1, 1, 0, 0]
     wrong = [
         f"{file}: {node.name}"
         for file, tree in trees().items()
@@ -161,24 +102,17 @@ def test_functions_are_not_named_by_a_participle_alone():
     assert wrong == []
 
 
-@pytest.mark.parametrize(
-    ("name", "is_participle"), [("_told", True), ("fitted", True), ("read", False), ("fit", False)]
-)
-def test_participles_are_found(name, is_participle):
-    assert is_lone_participle(name) == is_participle
-
-
 def test_files_have_names_of_their_own():
     homes = defaultdict(list)
     for file in trees():
         homes[file.stem].append(file)
     twice = {name for name, files in homes.items() if len(files) > 1}
-    assert twice - {"__init__"} <= FILES_LEFT
+    assert twice - {"__init__"} <= set(FILES_LEFT.split())
 
 
 def test_classes_have_names_of_their_own():
-    assert defined_twice(ast.ClassDef) <= CLASSES_LEFT
+    assert defined_twice(ast.ClassDef) <= set(CLASSES_LEFT.split())
 
 
 def test_public_functions_have_names_of_their_own():
-    assert defined_twice(ast.FunctionDef) <= FUNCTIONS_LEFT
+    assert defined_twice(ast.FunctionDef) <= set(FUNCTIONS_LEFT.split())
