@@ -63,7 +63,7 @@ class Looked:
     away: Run
     """With draws away from their centres, so that noise of another size moves the output too."""
     centre: Run | None = None
-    """With draws at their centres; None where it was not made, or failed."""
+    """With draws at their centres; None where it failed, or gave an output of another form."""
 
     @property
     def structure(self) -> Hashable:
@@ -79,7 +79,7 @@ class Looked:
     @property
     def response(self) -> Floats | None:
         """How far each number moves as draws go away from their centres."""
-        if self.centre is None or self.away.output.form != self.centre.output.form:
+        if self.centre is None:
             return None
         return self.away.output.numbers - self.centre.output.numbers
 
@@ -100,7 +100,10 @@ class Movements:
         away = self._runner.run(data, AWAY)
         if away is None:
             return None
-        return Looked(data, away, self._runner.run(data, CENTRE) if twice else None)
+        centre = self._runner.run(data, CENTRE) if twice else None
+        if centre is not None and not _are_of_one_form(centre, away):
+            centre = None
+        return Looked(data, away, centre)
 
     def between(self, one: Looked, other: Looked) -> Movement:
         """Return the movement from an input to another."""
@@ -182,7 +185,7 @@ class Movements:
             run = self._runner.run(looked.data, point)
             if run is None:
                 continue
-            if run.output.form != away.form or len(run.output.numbers) != len(away.numbers):
+            if not _are_of_one_form(run, looked.away):
                 decided = True
                 continue
             decided |= run.output.categories != away.categories
@@ -203,12 +206,15 @@ class Movements:
     def _reach(self, looked: Looked) -> Floats | None:
         """Return by how much each number moves with each single draw; None if there are too many.
 
-        Draws without a scale of their own, such as of integers, are not probed either.
+        Draws without a scale of their own, such as of integers, are not probed either, nor are
+        outputs whose form draws decide.
         """
         draws, centre = looked.away.draws, self._runner.run(looked.data, CENTRE)
         places = [(call, at) for call, drawn in enumerate(draws) for at in range(len(drawn.scale))]
         located = all(_is_located(drawn) for drawn in draws)
-        if not places or len(places) > MAX_PROBED or not located or centre is None:
+        if not places or len(places) > MAX_PROBED or not located:
+            return None
+        if centre is None or not _are_of_one_form(centre, looked.away):
             return None
         base = centre.output
         columns = []
@@ -216,13 +222,18 @@ class Movements:
             column = np.zeros(len(looked.away.output.numbers))
             for step in STEPS:
                 run = self._runner.run(looked.data, CENTRE, {place: step})
-                if run is None or run.output.form != base.form or len(column) != len(base.numbers):
+                if run is None or not _are_of_one_form(run, centre):
                     continue
                 column = (run.output.numbers - base.numbers) / step
                 if column.any():
                     break
             columns.append(column)
         return np.array(columns).T
+
+
+def _are_of_one_form(run: Run, other: Run) -> bool:
+    one, two = run.output, other.output
+    return one.form == two.form and len(one.numbers) == len(two.numbers)
 
 
 def _relative_size(noise: Noise, looked: Looked) -> int:
