@@ -72,14 +72,8 @@ def audit(tmp_path, record):
         bash = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c"]
         if recorded:
             (project / "dp-claims.json").write_text(record)
-        done = subprocess.run(
-            [*bash, STEPS["audit"]["run"]],
-            cwd=project,
-            env=settings,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        command, texts = [*bash, STEPS["audit"]["run"]], {"capture_output": True, "text": True}
+        done = subprocess.run(command, cwd=project, env=settings, check=False, **texts)
         return done, outputs.read_text().splitlines(), project
 
     return run
@@ -140,7 +134,6 @@ EXTRAS = '[project]\nname = "a"\n[project.optional-dependencies]\ndev = []'
     [
         ({"pyproject.toml": GROUPS}, ["install --editable . --group test"]),
         ({"pyproject.toml": EXTRAS}, ["install --editable .[dev]"]),
-        ({"pyproject.toml": "[tool.ruff]"}, ["install pytest"]),
         (
             {"setup.py": "", "requirements-dev.txt": "", "requirements.txt": ""},
             ["install --editable . --requirement requirements-dev.txt pytest"],
@@ -189,14 +182,3 @@ def test_every_input_is_used_and_no_text_of_others_becomes_a_script():
     text = yaml.safe_dump(ACTION["runs"])
     assert all(f"inputs.{name}" in text for name in ACTION["inputs"])
     assert not any("${{" in step.get("run", "") for step in STEPS.values())
-
-
-def test_ci_runs_quick_tests_on_all_versions_and_all_tests_on_the_oldest():
-    jobs = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())["jobs"]
-    named = re.findall(r"Python :: (3\.\d+)", (ROOT / "pyproject.toml").read_text())
-    assert jobs["quick"]["strategy"]["matrix"]["python-version"] == [*named, "3.x"]
-    assert jobs["test"]["steps"][1]["with"]["python-version"] == named[0]
-    assert [jobs[name]["steps"][-1]["run"] for name in ("quick", "test")] == [
-        "make quick",
-        "make test",
-    ]

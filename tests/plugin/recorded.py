@@ -65,10 +65,6 @@ MEAN = "test_shop.py::TestVendor::test_mean"
 VISITORS = "shop.py::visitors[eps=1.0-delta=2.6487212707003925e-06]"
 ALL = [COUNT, TOTAL, VISITORS, MEAN]
 SKIP = "@pytest.mark.skip(reason='slow')\n"
-DROPPED = (
-    "def pytest_collection_modifyitems(items):\n"
-    "    items[:] = [item for item in items if {!r} not in item.name]\n"
-)
 
 
 def edit(project, *edits: tuple[str, str, str]) -> None:

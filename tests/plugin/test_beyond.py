@@ -42,20 +42,3 @@ def test_its_letter_count_counterexample_line_and_example(project, monkeypatch):
     assert claim["beyond"]["witness"]["d1"] == "[0]"
     (told,) = json.loads((project.root / "found.sarif").read_text())["runs"][0]["results"]
     assert (told["level"], told["ruleId"]) == ("note", "dp-claim-broken-beyond-examples")
-
-
-@pytest.mark.nightly
-@pytest.mark.slow
-@pytest.mark.usefixtures("_without_blame", "few_pairs")
-def test_red_where_that_is_wanted(project):
-    project.write("test_a.py", GATE)
-    result = project.run("--dp-beyond=fail")
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(
-        [
-            "E   PrivacyViolation: outside the declared inputs: eps >*",
-            "E     for 0 (they have 18 to 90)",
-            "E     inputs=[[]..., [[]0[]][]]",
-            "  outside the declared inputs: 0 (they have 18 to 90)",
-        ]
-    )

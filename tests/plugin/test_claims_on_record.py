@@ -32,7 +32,6 @@ WEAKER = {
         ALL,
     ),
     "effort of the ini file": ([(INI_FILE, "", "dp_margin = 2\n")], [COUNT, VISITORS, MEAN]),
-    "effort of addopts": ([(INI_FILE, "", "addopts = --dp-alpha=1e-8\n")], ALL),
     "not on record": (
         [(SHOP_FILE, "", "@dp_claim(eps=9.0, pairs=[(1, 2)])\ndef other(d): return d\n")],
         ["shop.py::other"],
@@ -74,7 +73,6 @@ HIDDEN = {
         ],
         [TOTAL, VISITORS],
     ),
-    "with a file": ([("conftest.py", "", f"collect_ignore = [{SHOP_FILE!r}]\n")], ALL[:3]),
     "deleted": (
         [
             (SHOP_FILE, CLAIM_OF_TOTAL, "def total(answers, rng, size):"),
@@ -138,10 +136,8 @@ def test_what_is_stronger_passes_with_a_note(shop):
         (["-k", "visitors"], [TOTAL]),
         ([TESTS_FILE], []),
         ([SHOP_FILE], [COUNT, TOTAL]),
-        (["--deselect", TOTAL], [COUNT, TOTAL]),
         (["--dp-claims=off"], []),
         ([f"{SHOP_FILE}::visitors", "--dp-max-samples", "200"], []),
-        pytest.param([TESTS_FILE, "--dp-profile=dev", "-n", "1"], [], marks=pytest.mark.nightly),
     ],
 )
 def test_only_what_a_run_is_about_is_judged(shop, options, failing):

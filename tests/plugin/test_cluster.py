@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import sys
 from pathlib import Path
@@ -57,10 +56,6 @@ def count(records, rng, scale=1.0):
     return len(records) + rng.laplace(scale=scale)
 
 
-def whole(records, rng, p):
-    return len(records) + int(rng.geometric(p)) - int(rng.geometric(p))
-
-
 def histogram(counts, rng, scale):
     return [c + rng.laplace(scale=scale) for c in counts]
 
@@ -68,11 +63,8 @@ def histogram(counts, rng, scale):
 PAIR = {"pairs": [([1], [])]}
 HERE = {"search": ()}
 """A search runs in this process in any case, and its clock is the wall's: nothing of a cluster."""
-HALF = 1 - math.exp(-0.5)
 CLAIMS = [
     (count, {"eps": 1.0, **PAIR, "params": {"scale": 0.4}}),
-    (count, {"eps": 1.0, "inputs": [[1, 0]], "neighbors": "add_remove_one", **HERE}),
-    (whole, {"eps": 0.5, "delta": 0.01, **PAIR, "params": {"p": HALF}}),
     (histogram, {"mu": 1.0, "inputs": queries(2), "params": {"scale": 0.5}, **HERE}),
 ]
 TOLD = ("verdict", "lower", "p_value", "e_value", "samples", "resolution", "strongest")

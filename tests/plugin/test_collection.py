@@ -15,15 +15,6 @@ COLLECTED = {
         ["test_x[eps=1.0]", "test_x"],
     ),
     "imported": ("from shop import noisy\ndef test_plain(): assert noisy\n", ["test_plain"]),
-    "an alias": (laplace("noisy", 1.0) + "alias = noisy\n", ["noisy[eps=1.0]"]),
-    "stacked, topmost first": (
-        """
-        @dp_claim(eps=1.0, pairs=[(0, 1)])
-        @dp_claim(eps=2.0, pairs=[(0, 2)])
-        def noisy(d): return 0
-        """,
-        ["noisy[eps=1.0]", "noisy[eps=2.0]"],
-    ),
     "stacked, of one eps": (
         """
         @dp_claim(eps=1.0, inputs=[[1]], neighbors="add_remove_one")
@@ -73,7 +64,7 @@ def test_items_and_their_names(project, prefix):
         assert [line for line in lines if line.startswith(file)] == [file + i for i in items], name
 
 
-@pytest.mark.parametrize("kind", ["{}", "@classmethod\n    {}", "{}@classmethod\n    "])
+@pytest.mark.parametrize("kind", ["{}", "{}@classmethod\n    "])
 def test_methods_say_what_to_write_instead(project, kind):
     project.write(
         "test_a.py",

@@ -3,85 +3,42 @@
 from __future__ import annotations
 
 import json
-import re
-from typing import NamedTuple
 
 import pytest
 from projects import QUICK, laplace
 
 pytestmark = pytest.mark.slow
 
-FLAT = f"""
-@pytest.mark.dp_claim(eps=1.0, {QUICK})
-def test_vendor(dp_check):
-    dp_check(lambda d, rng, size: len(d) + rng.laplace(scale=0.3, size=size))
-"""
-
 
 @pytest.fixture
 def shop(project):
-    project.write("test_a.py", laplace("good", 1.0), laplace("broken", 0.2), FLAT)
+    vendor = "dp_check(lambda d, rng, size: len(d) + rng.laplace(scale=0.3, size=size))"
+    marked = f"@pytest.mark.dp_claim(eps=1.0, {QUICK})\ndef test_vendor(dp_check): {vendor}\n"
+    project.write("test_a.py", laplace("good", 1.0), laplace("broken", 0.2), marked)
     project.write("test_b.py", laplace("good", 1.2), laplace("other", 0.3))
     return project
 
 
-class Seen(NamedTuple):
-    """What a run of the shop showed, but for times."""
-
-    outcomes: dict[str, int]
-    facts: dict[str, list[tuple]]
-    table: list[str]
-    told: list[list[str]]
-    failure: list[str]
-    junit: str
-
-
-def seen(shop, *options: str) -> Seen:
-    report = shop.root / "report.xml"
-    result = shop.run("-v", f"--junitxml={report}", *options)
+def seen(shop, *options: str) -> tuple:
+    """Outcomes, facts, the table, what -v tells, and one failure, but for times."""
+    result = shop.run("-v", *options)
     lines = result.outlines
     start = next(i for i, line in enumerate(lines) if " broken[eps=1.0] " in line)
     end = next(i for i, line in enumerate(lines[start:]) if line.startswith("test_a.py:"))
     failure = [line for line in lines[start : start + end + 1] if not line.startswith("[gw")]
     outcomes, facts = result.parseoutcomes(), shop.facts(result)
-    return Seen(outcomes, facts, shop.table(result), shop.told(result), failure, report.read_text())
+    return outcomes, facts, shop.table(result), shop.told(result), failure
 
 
-@pytest.fixture(scope="module")
-def remembered():
-    """Runs that several tests look at."""
-    return {}
-
-
-@pytest.fixture
-def alone(shop, remembered) -> Seen:
-    if "alone" not in remembered:
-        remembered["alone"] = seen(shop)
-    return remembered["alone"]
-
-
-REVERSE = """
-def pytest_collection_modifyitems(items):
-    items.reverse()
-"""
-
-
-def test_workers_and_order_change_no_number_table_or_failure(shop, alone):
-    shop.write("conftest.py", REVERSE, imports="")
-    shared = seen(shop, "-n", "2")
-    assert shared.outcomes == alone.outcomes == {"passed": 2, "failed": 3}
-    assert shared.facts == alone.facts
-    assert len(alone.facts) == 5
-    assert shared.table == alone.table
-    assert sum("eps 1.0 " in line for line in alone.table) == 5
-    assert shared.failure == alone.failure
-    assert len(alone.failure) > 10
-    assert shared.junit.count("PrivacyViolation: claimed eps = 1.0, but eps &gt;= ") >= 3
-    assert shared.told == alone.told
-    number = r"[\d,.]+(?:e-?\d+)?"
-    for lines in alone.told:
-        assert [line for line in lines if "  method       sequential, " in line]
-        assert [line for line in lines if re.fullmatch(rf"  e-value +{number} after .*", line)]
+def test_workers_and_order_change_no_number_table_or_failure(shop):
+    outcomes, facts, table, told, failure = alone = seen(shop)
+    reverse = "def pytest_collection_modifyitems(items): items.reverse()\n"
+    shop.write("conftest.py", reverse, imports="")
+    assert seen(shop, "-n", "2") == alone
+    assert outcomes == {"passed": 2, "failed": 3}
+    assert len(facts) == len(told) == 5
+    assert sum("eps 1.0 " in line for line in table) == 5
+    assert len(failure) > 10
 
 
 def test_what_a_worker_sees_is_kept_and_told_by_the_run(shop, monkeypatch):
@@ -110,7 +67,6 @@ def test_audits_and_crashes(dp_check):
     ("options", "audited"),
     [
         (("-n1",), {"first[eps=1.0]", "last[eps=1.0]"}),
-        (("-n1", "--max-worker-restart=0"), {"first[eps=1.0]"}),
         # Here, xdist runs the test again that crashed.
         (("-n1", "--dist=loadscope", "--max-worker-restart=1"), {"first[eps=1.0]"}),
     ],

@@ -10,7 +10,6 @@ import shlex
 import subprocess
 import sys
 import tomllib
-from pathlib import Path
 
 import api_page
 import pytest
@@ -25,10 +24,7 @@ EFFORT = ("--dp-max-samples=500", "--dp-margin=2", "--dp-jobs=1")
 BROKEN_ON_PURPOSE = "README.md", "docs/tutorial.md"
 """Pages that show a failure; what they print is compared by tests of their own."""
 SHELL = ("git", "cd", ".")
-
-
-def pages_with(*languages: str) -> list[Path]:
-    return [page for page in DOCUMENTATION if any(b.language in languages for b in blocks(page))]
+PAGES_WITH_PYTHON = [p for p in DOCUMENTATION if any(b.language == "python" for b in blocks(p))]
 
 
 def test_each_block_is_of_a_kind_that_is_tested_or_says_why_not():
@@ -42,7 +38,7 @@ def test_each_block_is_of_a_kind_that_is_tested_or_says_why_not():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", pages_with("python"), ids=name)
+@pytest.mark.parametrize("page", PAGES_WITH_PYTHON, ids=name)
 def test_python_blocks_run(page, project, few_pairs, monkeypatch):
     monkeypatch.setattr(pytest_dp, "audit", with_little_effort(pytest_dp.audit))
     monkeypatch.syspath_prepend(project.root)
@@ -80,10 +76,13 @@ def with_little_effort(audit):
     return limited
 
 
-@pytest.mark.parametrize("page", pages_with("console"), ids=name)
-def test_commands_exist(page, pytester):
-    for block in blocks(page):
-        if block.language == "console" and block.mark != "not run":
+def all_blocks(language: str) -> list[Block]:
+    return [b for page in DOCUMENTATION for b in blocks(page) if b.language == language]
+
+
+def test_commands_exist(pytester):
+    for block in all_blocks("console"):
+        if block.mark != "not run":
             assert commands(block.text), block.where
             for command in commands(block.text):
                 check(command, pytester)
@@ -107,26 +106,22 @@ def check(command: str, pytester) -> None:
         assert program == "venv" or program in SHELL, command
 
 
-@pytest.mark.parametrize("page", pages_with("toml"), ids=name)
-def test_settings_exist(page, pytester):
-    for block in blocks(page):
-        if block.language == "toml":
-            pytester.path.joinpath("pyproject.toml").write_text(block.text)
-            config = pytester.parseconfig("--strict-config")
-            tools = tomllib.loads(block.text).get("tool", {})  # none in one about packaging
-            for key, value in tools.get("pytest", {}).get("ini_options", {}).items():
-                assert config.getini(key) in (value, [value]), (block.where, key)
+def test_settings_exist(pytester):
+    for block in all_blocks("toml"):
+        pytester.path.joinpath("pyproject.toml").write_text(block.text)
+        config = pytester.parseconfig("--strict-config")
+        tools = tomllib.loads(block.text).get("tool", {})  # none in one about packaging
+        for key, value in tools.get("pytest", {}).get("ini_options", {}).items():
+            assert config.getini(key) in (value, [value]), (block.where, key)
 
 
-@pytest.mark.parametrize("page", pages_with("yaml"), ids=name)
-def test_workflows_run_commands_that_exist(page, pytester):
-    for block in blocks(page):
-        if block.language == "yaml":
-            workflow = yaml.safe_load(block.text)
-            found = [*scripts(workflow), *arguments_of_actions(workflow)]
-            assert found, block.where
-            for command in found:
-                check(command, pytester)
+def test_workflows_run_commands_that_exist(pytester):
+    for block in all_blocks("yaml"):
+        workflow = yaml.safe_load(block.text)
+        found = [*scripts(workflow), *arguments_of_actions(workflow)]
+        assert found, block.where
+        for command in found:
+            check(command, pytester)
 
 
 FORMS = {

@@ -16,13 +16,6 @@ def noisy(scale):
 MARK = f"@pytest.mark.dp_claim(eps=1.0, {QUICK})\n"
 
 
-def check(project, body: str, *options: str):
-    """Run a test module with one marked test, whose body is given."""
-    lines = "\n".join(f"    {line}" for line in body.splitlines())
-    project.write("test_a.py", NOISY, f"{MARK}def test_a(dp_check):\n{lines}\n")
-    return project.run(*options)
-
-
 RETURNED = f"""
 {MARK}
 def test_the_result_is_returned(dp_check):
@@ -47,22 +40,6 @@ def test_overrides_win_over_the_marker(dp_check):
 @pytest.mark.dp_claim
 def test_the_marker_may_leave_everything_to_the_call(dp_check):
     assert dp_check(noisy(1.0), eps=1.0, {QUICK}).verdict == "no violation"
-
-@pytest.mark.dp_claim(eps=1.0, pairs=[([1], [])], max_samples=4000)
-def test_coupled_inputs_see_the_same_random_numbers_and_others_do_not(dp_check):
-    seen = {{(1,): [], (): []}}
-    def mechanism(d, rng):
-        noise = rng.laplace()
-        seen[tuple(d)].append(noise)
-        return len(d) + noise
-    together = dp_check(mechanism)
-    assert len(set(seen[1,]) & set(seen[()])) > 300
-    for noises in seen.values():
-        noises.clear()
-    apart = dp_check(mechanism, method=Sequential(coupled=False))
-    assert len(set(seen[1,]) & set(seen[()])) < 10, "none, but for a trial run"
-    assert together.verdict == apart.verdict == "no violation"
-    assert together.resolution < apart.resolution
 """
 
 
@@ -72,20 +49,22 @@ def test_what_is_returned(project):
     result = project.run()
     assert result.ret == 0
     rows = project.rows(result)
-    assert len(rows) == 4
-    assert len({row["seed"] for of_test in rows.values() for row in of_test}) == 10
+    assert len(rows) == 3
+    assert len({row["seed"] for of_test in rows.values() for row in of_test}) == 8
 
 
 @pytest.mark.slow
 def test_an_expected_violation_alarms_nobody(project, monkeypatch):
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(project.root / "summary.md"))
-    body = """
-with pytest.raises(PrivacyViolation, match="claimed eps = 1.0") as caught:
-    dp_check(noisy(0.2))
-assert caught.value.result.violated
-assert dp_check(noisy(1.0)).verdict == "no violation\""""
-    result = check(project, body, "--color=yes")
+    body = """def test_a(dp_check):
+    with pytest.raises(PrivacyViolation, match="claimed eps = 1.0") as caught:
+        dp_check(noisy(0.2))
+    assert caught.value.result.violated
+    assert dp_check(noisy(1.0)).verdict == "no violation"
+"""
+    project.write("test_a.py", NOISY, MARK + body)
+    result = project.run("--color=yes")
     result.assert_outcomes(passed=1)
     text = result.stdout.str()
     assert "VIOLATED" not in text
@@ -98,23 +77,14 @@ assert dp_check(noisy(1.0)).verdict == "no violation\""""
 
 
 CLAIMED = f"@pytest.mark.dp_claim(eps=9.0, {QUICK})\n"
-CLASS = f"{CLAIMED}class TestClass:\n    "
-OF_UNITTEST = CLASS.replace("Class", "Class(__import__('unittest').TestCase)")
-AUDIT = "def test_a(self, dp_check): dp_check(noisy(1.0))"
 
 
 @pytest.mark.parametrize(
     ("tests", "who"),
     [
         (f"{CLAIMED}def test_a(): pass", "This test"),
-        (f"{CLASS}def test_a(self): pass\n    def test_b(self): pass", "TestClass"),
-        (f"{OF_UNITTEST}def test_a(self): pass", "Test*"),
+        (f"{CLAIMED}class TestClass:\n    def test_a(self): pass", "TestClass"),
         ("pytestmark = [pytest.mark.dp_claim(eps=1)]\ndef test_a(): pass", "test_a.py"),
-        (
-            "@pytest.mark.parametrize('x', [pytest.param(1, marks=pytest.mark.dp_claim(eps=1))])\n"
-            "def test_a(x): pass",
-            "This test",
-        ),
     ],
 )
 def test_a_marker_that_nothing_makes_use_of_is_an_error(project, tests, who):
@@ -204,18 +174,8 @@ def test_what_makes_no_sense_is_said_without_our_frames(project):
 
 
 def test_a_fixture_that_is_never_called_audits_nothing(project):
-    project.write(
-        "test_a.py",
-        """
-        @pytest.mark.dp_claim(eps=1.0, pairs=[([1], [])])
-        def test_forgot(dp_check):
-            pass
-
-        @pytest.mark.dp_claim(eps=1.0, pairs=[([1], [])])
-        def test_skips(dp_check):
-            pytest.skip("not today")
-        """,
-    )
+    skips = "def test_skips(dp_check): pytest.skip('not today')\n"
+    project.write("test_a.py", MARK + "def test_forgot(dp_check): pass\n", MARK + skips)
     result = project.run()
     result.assert_outcomes(failed=1, skipped=1)
     result.stdout.fnmatch_lines(["E   ClaimError: *never called it, so nothing was audited*"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -65,27 +64,6 @@ def test_reruns_workers_and_junit(mixed):
     assert verdicts.pop("good[eps=1.0]") == ["no violation"]
     assert verdicts.pop("few[eps=1.0]") == verdicts.pop("test_few") == ["inconclusive"]
     assert not any(verdicts.values())
-
-
-@pytest.mark.slow
-def test_blind_is_its_own_word_and_counted_with_the_inconclusive(project):
-    project.write(
-        "test_a.py",
-        "import zlib",
-        "@dp_claim(eps=1.0, pairs=[('ab', 'abb')], max_samples=2000)\n"
-        "def hashed(value, rng):\n"
-        "    seed = rng.bytes(4)\n"
-        "    return seed.hex(), zlib.crc32(seed + value.encode()) % 8\n",
-    )
-    result = project.run("--dp-report=r.json")
-    assert result.parseoutcomes() == {"inconclusive": 1, "warnings": 1}
-    told = "*::hashed * inconclusive  nothing tells D from D' *"
-    result.stdout.fnmatch_lines(
-        ["test_a.py I *", told, "  no event that was tried *", "*features=*"]
-    )
-    [claim] = json.loads((project.root / "r.json").read_text())["claims"]
-    assert (claim["status"], claim["strength"]) == ("inconclusive", "blind")
-    assert claim["resolution"] is None
 
 
 @pytest.mark.slow

@@ -9,7 +9,6 @@ CODE = {block.file: block.text for block in blocks(ROOT / "docs/how-to/local-pri
 MISTAKES = {
     "the share of two answers, with three": ("survey.py", "+ len(ANSWERS) - 1", "+ 1"),
     "a lie that may be the truth": ("survey.py", " if other != answer]", "]"),
-    "half of the coins": ("rappor.py", "(size or 1, BITS)) < F", "(size or 1, BITS)) < F / 2"),
     "a hash that is kept too often": ("local_hashing.py", "+ G - 1)", "+ G - 3)"),
     "no clipping": ("temperature.py", "min(max(temperature, LOW), HIGH)", "temperature"),
     "a field that is there if it was answered": (

@@ -18,7 +18,6 @@ FEW = laplace("few", 1.0).replace("2000", "20")
     [
         ("alpha", "0.01", "alpha=0.02", "0.03", (0.01, 0.02, 0.03, 1e-6)),
         ("max_samples", "4e3", "max_samples=6000", "8_000", (4000, 6000, 8000, 400_000)),
-        ("max_seconds", "0.5", "max_seconds=1", "9", (0.5, 1.0, 9.0, 60.0)),
         ("max_seconds", "0.5", "max_seconds=None", "none", (0.5, 1e9, 1e9, 60.0)),
         ("margin", "none", "margin=2", "3", (1.0, 2.0, 3.0, 1.25)),
         (
@@ -29,7 +28,6 @@ FEW = laplace("few", 1.0).replace("2000", "20")
             (StatDP(), Sequential(coupled=False), DPSniper(), Sequential()),
         ),
         ("beyond", "off", "beyond='fail'", "fail", ("off", "fail", "fail", "tell")),
-        ("jobs", "2", "", "3", (2, 3, 3, None)),
         ("seed", "8f2c", "", "ff", (0x8F2C, 255, 255, None)),
     ],
 )
@@ -46,41 +44,35 @@ def test_the_command_line_beats_the_claim_beats_the_ini_file_beats_the_default(
     assert tuple(getattr(each, name) for each in settings) == expected
 
 
-@pytest.mark.parametrize(
-    ("option", "message"),
-    [
-        ("method=sniper", "Invalid method='sniper'. .*Did you mean 'dpsniper'?"),
-        ("alpha=x", "Invalid alpha='x'. Allowed: a probability"),
-        ("max-samples=0", "Invalid max_samples=0. Allowed: a whole number above 0"),
-        ("max-seconds=soon", "Invalid max_seconds='soon'. Allowed: a number of seconds"),
-        (
-            "margin=no",
-            "Invalid margin='no'. Allowed: a number above 1, such as 1.25, or None to use",
-        ),
-        ("beyond=never", "Invalid beyond='never'. Valid choices: 'off', 'tell', 'fail'"),
-        ("jobs=0", "Invalid jobs=0. Allowed: a whole number of processes"),
-        ("seed=xyz", "Invalid seed='xyz'. .*, or 'random'; in options hexadecimal, as 8f2c"),
-        ("at-least=good", "Invalid at_least='good'. Valid choices: 'inconclusive', 'weak', 'fair'"),
-        ("profile=nigthly", "There is no profile 'nigthly'. Did you mean 'nightly'?"),
-    ],
-)
-def test_a_bad_value_is_a_usage_error_that_says_what_is_allowed(project, option, message):
-    message = re.escape(message).replace(r"\.\*", ".*")
-    with pytest.raises(pytest.UsageError, match=f"--dp-{option.partition('=')[0]}: {message}"):
-        project.settings(f"--dp-{option}")
-    key, _, value = option.replace("-", "_", 1).partition("=") if "=-" not in option else (0, 0, 0)
-    if key:
-        with pytest.raises(pytest.UsageError, match=f"ini key dp_{key}: {message}"):
-            project.settings(ini=f"dp_{key} = {value}")
+BAD = {
+    "method=sniper": "Invalid method='sniper'. .*Did you mean 'dpsniper'?",
+    "alpha=x": "Invalid alpha='x'. Allowed: a probability",
+    "max-samples=0": "Invalid max_samples=0. Allowed: a whole number above 0",
+    "max-seconds=soon": "Invalid max_seconds='soon'. Allowed: a number of seconds",
+    "margin=no": "Invalid margin='no'. Allowed: a number above 1, such as 1.25, or None to use",
+    "beyond=never": "Invalid beyond='never'. Valid choices: 'off', 'tell', 'fail'",
+    "jobs=0": "Invalid jobs=0. Allowed: a whole number of processes",
+    "seed=xyz": "Invalid seed='xyz'. .*, or 'random'; in options hexadecimal, as 8f2c",
+    "at-least=good": "Invalid at_least='good'. Valid choices: 'inconclusive', 'weak', 'fair'",
+    "profile=nigthly": "There is no profile 'nigthly'. Did you mean 'nightly'?",
+}
+
+
+def test_a_bad_value_is_a_usage_error_that_says_what_is_allowed(project):
+    for option, said in BAD.items():
+        message = re.escape(said).replace(r"\.\*", ".*")
+        name, _, value = option.partition("=")
+        with pytest.raises(pytest.UsageError, match=f"--dp-{name}: {message}"):
+            project.settings(f"--dp-{option}")
+        key = f"dp_{name.replace('-', '_')}"
+        with pytest.raises(pytest.UsageError, match=f"ini key {key}: {message}"):
+            project.settings(ini=f"{key} = {value}")
 
 
 def test_a_usage_error_is_shown_as_one(project):
     result = project.run("--dp-method=magic")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    choices = "'sequential', 'statdp', 'dpsniper', 'dpfinder', 'one_run'."
-    result.stderr.fnmatch_lines(
-        [f"ERROR: --dp-method: Invalid method='magic'. Valid choices: {choices}*"]
-    )
+    result.stderr.fnmatch_lines(["ERROR: --dp-method: Invalid method='magic'. Valid choices: *"])
     assert "Traceback" not in result.stderr.str()
 
 
@@ -127,10 +119,8 @@ def test_the_reproduce_line_of_a_failure_reproduces_it(project):
     ("option", "claim", "ini", "expected"),
     [
         ("weak", "at_least='fair'", "strong", "fair"),
-        ("exact", "at_least='fair'", "strong", "exact"),
         ("inconclusive", "", "fair", "inconclusive"),
         (None, "at_least='inconclusive'", "fair", "fair"),
-        (None, "", "fair", "fair"),
         (None, "", "", "inconclusive"),
     ],
 )
@@ -162,16 +152,3 @@ def test_what_nothing_is_known_of_fails_in_ci_with_its_remedy_and_warns_elsewher
         "max_samples=20 is too few: raise it at_least='weak' (profile ci) asks for a pass" in text
     )
     assert "with at_least='inconclusive' in the claim." in text
-
-
-@pytest.mark.slow
-def test_weak_passes_fail_where_a_fair_one_is_the_least(project):
-    weak = laplace("weak", 1.0, f"eps=1.0, {QUICK.replace('2000', '600')}")
-    unknown = "(rng.gamma(1, size=size) - rng.gamma(1, size=size))"  # Laplace noise, not traced
-    project.write("test_a.py", weak.replace("rng.laplace(scale=1.0, size=size)", unknown))
-    project.run("--dp-at-least=weak").assert_outcomes(passed=1)
-    result = project.run("--dp-at-least=fair")
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(
-        ["E   InconclusiveAudit: no violation of eps = 1.0 found; *", "E   The pass is weak, *"]
-    )

@@ -32,11 +32,9 @@ MINE = [1.5, 7.0, 1, "fair", False, 255]
     [
         ([], "", "", DEFAULT),
         (["--dp-profile=dev"], "", "", DEV),
-        (["--dp-profile=ci"], "", "", CI),
         ([], "dp_profile = dev", "", DEV),
         ([], "", "load_profile('dev')", DEV),
         (["--dp-profile=mine"], "", REGISTERED, MINE),
-        ([], "", f"{REGISTERED}; load_profile('mine')", MINE),
         (["--dp-profile=dev"], "", "register_profile('dev')", DEFAULT),
         (["--dp-profile=mine"], "dp_at_least = weak", REGISTERED, [*MINE[:3], "weak", *MINE[4:]]),
         (["--dp-profile=mine", "--dp-seed=1"], "dp_seed = 2", REGISTERED, [*MINE[:5], 1]),
@@ -50,11 +48,8 @@ def test_who_chooses_a_profile(project, options, ini, conftest, expected):
     ("options", "claim", "ini", "margin", "seconds"),
     [
         (["--dp-profile=dev"], "max_seconds=9", "", 1.5, 9.0),
-        (["--dp-profile=dev"], "margin=1.1", "", 1.1, 20.0),
         (["--dp-profile=dev"], "margin=None", "", 1.0, 20.0),
-        (["--dp-profile=dev"], "", "dp_margin = 1.3", 1.3, 20.0),
         (["--dp-profile=dev", "--dp-margin=1.2"], "margin=1.1", "dp_margin = 1.3", 1.2, 20.0),
-        (["--dp-profile=nightly"], "", "", 1.0, 60.0),
         (["--dp-profile=nightly"], "margin=1.5, max_seconds=9", "dp_margin = 3", 1.0, 9.0),
         (["--dp-profile=nightly", "--dp-margin=2"], "margin=1.5", "", 2.0, 60.0),
     ],

@@ -48,7 +48,7 @@ class Watched:
 
 
 @pytest.fixture
-def watched(project, monkeypatch: pytest.MonkeyPatch) -> Watched:
+def watched(project, monkeypatch):
     watching = Watched(project)
 
     def prepare_session(*given) -> Session:
@@ -62,7 +62,7 @@ def watched(project, monkeypatch: pytest.MonkeyPatch) -> Watched:
 
 
 @pytest.fixture
-def quick(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> Watched:
+def quick(watched, monkeypatch):
     """One in which nothing is run: small noise is found to break the claim by two short inputs."""
 
     def run(claim, mechanism, settings, name, root, progress, past):
@@ -78,7 +78,7 @@ def quick(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> Watched:
 @pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.usefixtures("_without_blame", "few_pairs")
-def test_it_is_tried_first_until_it_breaks_the_claim_no_more(watched: Watched) -> None:
+def test_it_is_tried_first_until_it_breaks_the_claim_no_more(watched):
     result = watched.audit(0.3)
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["E   As a test:  pairs=[[](*9*"])
@@ -95,9 +95,7 @@ def test_it_is_tried_first_until_it_breaks_the_claim_no_more(watched: Watched) -
     assert not watched.is_short
 
 
-def test_an_audit_with_a_seed_asks_for_none_and_a_file_that_cannot_be_read_is_forgotten(
-    quick: Watched,
-) -> None:
+def test_an_audit_with_a_seed_asks_for_none_and_a_file_that_cannot_be_read_is_forgotten(quick):
     quick.audit(0.3)
     quick.audit(0.3, "--dp-seed=1")
     assert len(quick.first.d1) >= LONG, "an audit that is repeated by its seed is the same"
@@ -107,10 +105,8 @@ def test_an_audit_with_a_seed_asks_for_none_and_a_file_that_cannot_be_read_is_fo
     assert quick.kept[0].read_bytes() != b"not a pickle"
 
 
-def test_a_cache_that_cannot_be_written_is_a_warning(
-    quick: Watched, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(self: Path, target: object) -> None:
+def test_a_cache_that_cannot_be_written_is_a_warning(quick, monkeypatch):
+    def full(*_):
         raise OSError("no space left")
 
     monkeypatch.setattr(Path, "replace", full)
@@ -121,6 +117,6 @@ def test_a_cache_that_cannot_be_written_is_a_warning(
     assert not quick.kept
 
 
-def test_without_a_cache_nothing_is_kept(quick: Watched) -> None:
+def test_without_a_cache_nothing_is_kept(quick):
     quick.audit(0.3, "-p", "no:cacheprovider").assert_outcomes(failed=1)
     assert not quick.kept

@@ -65,7 +65,7 @@ def test_a_file_that_is_a_test_module_is_collected_once(shop):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", ["prepend", "append", "importlib"])
+@pytest.mark.parametrize("mode", ["prepend", "importlib"])
 def test_a_src_layout_with_relative_imports(project, mode):
     project.write("src/clinic/__init__.py", laplace("in_init", 1.0))
     project.write("src/clinic/noise.py", "SCALE = 1.0\n", imports="")

@@ -91,7 +91,6 @@ def gone(project) -> bool:
     ("jobs", "when", "seconds"),
     [
         pytest.param(1, "True", 1, id="always"),
-        pytest.param(1, "rng.random() < 0.02", 3, id="sometimes"),
         pytest.param(2, "os.getpid() != HOME", 6, id="in-workers"),
     ],
 )
@@ -116,9 +115,7 @@ def test_a_worker_that_dies(marked):
     marked.mark(DIES)
     result = marked.run_apart("--dp-jobs=2")
     result.assert_outcomes(failed=1, passed=2)
-    result.stdout.fnmatch_lines(
-        ["E   MechanismError: A worker process died while it ran the mechanism: os._exit, *"]
-    )
+    result.stdout.fnmatch_lines(["E   MechanismError: A worker process died while it ran *"])
     assert "pytest_dp/" not in result.stdout.str()
     assert gone(marked)
 

@@ -73,14 +73,14 @@ class Desk:
 
 
 @pytest.fixture
-def desk(project, monkeypatch: pytest.MonkeyPatch) -> Desk:
+def desk(project, monkeypatch):
     quick = SimpleNamespace(audit=audit)
     monkeypatch.setitem(sys.modules, "pytest_dp.auditors.sequential", quick)
     return Desk(project)
 
 
 @pytest.mark.slow
-def test_a_claim_that_passed_is_told_of_and_not_audited(desk: Desk) -> None:
+def test_a_claim_that_passed_is_told_of_and_not_audited(desk):
     """In the time of a look-up: nothing is loaded that only audits need."""
     desk.code["conftest"] = SPY
     assert desk.run("--dp-changed", apart=True) == "no violation"
@@ -100,7 +100,7 @@ def test_a_claim_that_passed_is_told_of_and_not_audited(desk: Desk) -> None:
 
 
 @pytest.mark.slow
-def test_what_has_changed_is_audited_again(desk: Desk) -> None:
+def test_what_has_changed_is_audited_again(desk):
     assert desk.run() == "no violation"
     for where, code, same in CHANGES:
         desk.code[where] = desk.code[where].replace(NOISE, "") + code
@@ -108,9 +108,7 @@ def test_what_has_changed_is_audited_again(desk: Desk) -> None:
 
 
 @pytest.mark.slow
-def test_settings_and_claims_are_looked_at_and_ci_audits_all(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_settings_and_claims_are_looked_at_and_ci_audits_all(desk, monkeypatch):
     assert desk.run() == "no violation"
     assert desk.run() == "unchanged"
     assert desk.run("-q") == "no violation", "nobody asked for it"
@@ -123,7 +121,7 @@ def test_settings_and_claims_are_looked_at_and_ci_audits_all(
 
 
 @pytest.mark.slow
-def test_only_a_pass_is_kept(desk: Desk) -> None:
+def test_only_a_pass_is_kept(desk):
     desk.code["noise"] = "SCALE = 0.01\n"
     assert [desk.run(), desk.run()] == ["violated"] * 2
     desk.code["noise"] = NOISE

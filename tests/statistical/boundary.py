@@ -3,7 +3,6 @@
 import math
 
 import numpy as np
-import pytest
 
 from pytest_dp import audit, queries, values
 
@@ -29,20 +28,7 @@ def histogram(counts, eps, rng, size):
     return np.asarray(counts) + rng.laplace(scale=1 / eps, size=(size, len(counts)))
 
 
-def four_outcomes(truth, chances, rng, size):
-    return np.searchsorted(np.cumsum(chances[truth]), rng.random(size)) * 1.5
-
-
-def chances_for(eps):
-    p = np.array([0.1, 0.2, 0.3, 0.4])
-    q = np.array([0.1 * math.exp(eps), 0.25, 0.2, 0.0])
-    q[3] = 1 - q.sum()
-    assert np.abs(np.log(p / q)).max() == pytest.approx(eps)
-    # Both rows in a mapping: a list would be one claim for each of its elements.
-    return {"chances": {0: p, 1: q}}
-
-
-# Mechanisms whose true loss is `eps`, exactly; that of the last one up to 1.
+# Mechanisms whose true loss is `eps`, exactly.
 AT_THEIR_CLAIM = {
     "laplace": (laplace, lambda eps: {"scale": 1 / eps}, COUNTS),
     "geometric": (geometric, lambda eps: {"decay": math.exp(-eps)}, COUNTS),
@@ -56,7 +42,6 @@ AT_THEIR_CLAIM = {
         lambda eps: {"eps": eps},
         {"inputs": queries(2), "neighbors": "one_query"},
     ),
-    "four outcomes": (four_outcomes, chances_for, {"inputs": values([0, 1])}),
 }
 
 

@@ -6,7 +6,6 @@ import numpy as np
 
 from pytest_dp import MechanismError, audit
 
-METHODS = ["sequential", "statdp", "dpsniper"]
 RECORDS = {"neighbors": "add_remove_one", "inputs": [[1] * n for n in range(1, 6)]}
 
 

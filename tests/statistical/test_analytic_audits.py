@@ -15,10 +15,6 @@ def laplace(x, rng):
     return x + rng.laplace()
 
 
-def with_half_the_noise(x, rng):
-    return bool(x) ^ (rng.random() < 1 / (1 + np.exp(2)))
-
-
 def audited(mechanism, **claim):
     return audit(mechanism, pairs=[(0, 1)], seed=1, max_samples=20_000, **claim)
 
@@ -35,10 +31,7 @@ def test_a_pass_with_its_loss():
 
 PROMISES = {
     "pure": {"eps": 1.0},
-    "approximate": {"eps": 1.0, "delta": 1e-5},
-    "concentrated": {"rho": 0.5},
     "approximately concentrated": {"rho": 0.5, "delta": 1e-6},
-    "gaussian": {"mu": 1.0},
     "renyi": {"guarantee": RenyiDP({2: 1.0, 8: 4.0})},
     "profile": {"guarantee": PrivacyProfile(lambda eps: gdp_to_delta(1.0, eps))},
 }
@@ -55,11 +48,3 @@ def test_a_dropped_clip_violates_every_promise(promise):
         pairs = [([[norm / 3**0.5] * 3], [])]
         result = audit(unclipped, pairs=pairs, seed=1, max_samples=4_000, **promise)
         assert result.violated
-
-
-@pytest.mark.canary
-def test_a_violation_with_its_loss():
-    result = audited(with_half_the_noise, eps=1.0)
-    assert result.violated
-    assert result.estimate.value == pytest.approx(2.0)
-    assert result.lower < 2.0

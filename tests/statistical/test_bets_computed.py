@@ -94,7 +94,7 @@ def worst_of_all_laws(wealth: np.ndarray, eps: float, delta: float) -> float:
     return most(wealth.ravel(), rows, np.full(len(rows), delta))
 
 
-STICKS = [(0.0, 0.05), (0.1, 0.0), (1.0, 0.0), (1.0, 0.05), (3.0, 1e-3)]
+STICKS = [(0.0, 0.05), (1.0, 0.0), (1.0, 0.05)]
 FEW = settings(max_examples=15)
 
 
@@ -113,7 +113,7 @@ def test_no_joint_law_that_the_claim_allows_wins(eps, delta):
     check()
 
 
-@pytest.mark.parametrize(("eps", "delta"), STICKS[1:4])
+@pytest.mark.parametrize(("eps", "delta"), STICKS[1:])
 def test_bets_that_expect_too_little_would_win(eps, delta):
     """The tests above can fail: bets against 0.9 of what the claim allows."""
     ledger = Ledger(ApproximateDP(0.9 * eps, 0.9 * delta))
@@ -152,7 +152,6 @@ def renyi_excess(p, q, order, bound):
 
 BEYOND = {
     "mu": (GaussianDP(0.4), lambda p, q: gaussian_excess(p, q, 0.4)),
-    "rho": (ZeroConcentratedDP(0.08), lambda p, q: concentrated_excess(p, q, 0.08)),
     "rho and delta": (
         ZeroConcentratedDP(0.08, delta=0.05),
         lambda p, q: concentrated_excess(p, q, 0.08),

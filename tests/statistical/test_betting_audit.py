@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from pytest_dp import Sequential, audit, queries
+from pytest_dp import Sequential, audit
 from pytest_dp.known_losses import analytic_check
 from pytest_dp.running.sampler import Sampler
 from pytest_dp.running.stand_ins import CannotInstrument
@@ -28,8 +28,6 @@ CLAIMS = {
     "eps": (noisy, {"eps": 1.0}, 1.0),
     "eps, several numbers": (histogram, {"eps": 1.0}, 1.0),
     "eps and delta": (gaussian, {"eps": 1.0, "delta": 1e-5}, 3.7307),
-    "mu": (gaussian, {"mu": 1.0}, 1.0),
-    "rho": (gaussian, {"rho": 0.5}, 1.0),
 }
 
 
@@ -51,8 +49,7 @@ def play(name, share, coupled, most):
 
 
 @pytest.mark.canary
-@pytest.mark.parametrize("coupled", [True, False], ids=["coupled", "independent"])
-@pytest.mark.parametrize("name", CLAIMS)
+@pytest.mark.parametrize(("name", "coupled"), [*((name, True) for name in CLAIMS), ("eps", False)])
 def test_too_little_noise_is_refuted_and_enough_noise_is_not(name, coupled):
     broken, kept = play(name, 0.25, coupled, 20_000), play(name, 1.0, coupled, 4_000)
     assert (broken.verdict, kept.verdict) == ("violated", "no violation")
@@ -69,38 +66,6 @@ def opaque(answer, scale, rng, size):
 
 
 ONE_PAIR = {"pairs": [(0.0, 1.0)], "vectorized": "size", "n_jobs": 1, "seed": 3}
-
-
-def test_a_vectorised_claim_on_several_records_passes_by_its_known_loss():
-    """Real calls may be of one row or two, which are held against calls of one row as well."""
-
-    def count(records, rng, size):
-        return len(records) + rng.laplace(scale=1.0, size=size)
-
-    given = {"inputs": [[18, 90, 35]], "neighbors": "add_remove_one", "vectorized": "size"}
-    result = audit(count, eps=1.0, seed=1, n_jobs=1, beyond="off", **given)
-    assert (result.verdict, result.strength) == ("no violation", "aligned")
-    assert result.estimate.value == pytest.approx(1.0)
-
-
-@pytest.mark.parametrize("coupled", [True, False], ids=["coupled", "independent"])
-def test_a_mechanism_that_leaves_its_input_alone_is_not_blind(coupled):
-    def ignoring(answers, rng, size):
-        return rng.laplace(scale=1e3, size=size)
-
-    method = Sequential(coupled=coupled)
-    claim = {"eps": 1.0, "inputs": queries(1), "vectorized": "size", "method": method}
-    result = audit(ignoring, **claim, max_samples=40_000, seed=1, n_jobs=1)
-    assert (result.verdict, result.strength) == ("no violation", "aligned")
-    assert not any("no event that was tried" in note for note in result.notes)
-
-
-@pytest.mark.usefixtures("_by_samples")
-def test_a_pass_by_bets_says_what_would_have_been_caught():
-    result = audit(opaque, eps=1.0, params={"scale": 1.2}, max_samples=40_000, **ONE_PAIR)
-    assert (result.verdict, result.estimate) == ("no violation", None)
-    assert 1 / 1.2 < result.may_lose <= result.resolution < 1.5
-    assert result.bet_samples < 40_000
 
 
 def test_a_loss_above_the_claim_is_bet_on_without_learning_it():

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import re
 
 import numpy as np
 import pytest
 
 from pytest_dp import audit
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("_without_blame")]
 ADD = "add_remove_one"
 
 
@@ -25,14 +24,6 @@ def lengths(spans, rng):
 
 def codes(answers, rng):
     return sum({0: 0.0, 9: 1.0}.get(answer, 50.0) for answer in answers) + rng.laplace()
-
-
-def roles(names, rng):
-    return sum(40 if name == "admin" else 1 for name in names) + rng.laplace()
-
-
-def halves(numbers, rng):
-    return sum(1 if number % 2 == 0 else 30 for number in numbers) + rng.laplace()
 
 
 def of_sorted(numbers, rng):
@@ -50,59 +41,17 @@ def adults(ages, rng):
 
 
 CORRECT = {
-    "halves": (halves, [[2, 4, 8], [6]]),
     "one_hot": (one_hot, [[(1, 0, 0), (0, 1, 0), (0, 0, 1)]]),
     "lengths": (lengths, [[(1, 5), (3, 20), (8, 9)]]),
     "codes": (codes, [[0, 9, 9, 0]]),
-    "roles": (roles, [["a", "b"], ["b", "b"]]),
     "of_sorted": (of_sorted, [[1, 4, 9], [2, 3, 5]]),
     "of_unique": (of_unique, [[7, 3, 5], [8, 9]]),
     "adults": (adults, [[18, 90, 35]]),
 }
-BROKEN_BEYOND = ("codes", "roles", "halves", "of_unique", "adults")
-
-
-def clipped_mean(ages, rng):
-    return np.mean(np.clip(ages, 0, 100)) + rng.laplace(scale=100 / len(ages))
-
-
-def mean_not_clipped(ages, rng):
-    return np.mean(ages) + rng.laplace(scale=100 / len(ages))
-
-
-def pay_clipped_from_below(rows, rng):
-    return sum(max(row["pay"], 0.0) for row in rows) + rng.laplace(scale=5_000)
-
-
-@pytest.mark.nightly
-@pytest.mark.usefixtures("_without_blame")
-@pytest.mark.parametrize(
-    ("mechanism", "relation", "example", "beyond"),
-    [
-        (clipped_mean, "replace_one", [0, 100, 40], ""),
-        (mean_not_clipped, "replace_one", [0, 100, 40], r"-?\d{3,4} \(they have 0 to 100\)"),
-        (
-            pay_clipped_from_below,
-            ADD,
-            [{"pay": 5_000.0, "age": 30}, {"pay": 1_000.0, "age": 40}],
-            r"pay = (\d+\.0) \(they have 1000.0 to 5000.0\)",
-        ),
-    ],
-    ids=["clipped", "not clipped", "from below"],
-)
-def test_a_clip_that_is_missing_is_told(mechanism, relation, example, beyond):
-    claim = {"eps": 1.0, "neighbors": relation, "inputs": [example], "max_samples": 20_000}
-    result = audit(mechanism, **claim, seed=1, n_jobs=1)
-    assert result.verdict == "no violation"
-    told = re.fullmatch(beyond, "" if result.beyond is None else result.beyond.outside)
-    assert told
-    for pay in map(float, told.groups()):  # one record more moves the sum by its pay
-        assert pay > 5_000  # beyond the examples, and enough to break the claim
-        assert 1 < result.beyond.lower <= pay / 5_000
+BROKEN_BEYOND = ("codes", "of_unique", "adults")
 
 
 @pytest.mark.canary
-@pytest.mark.usefixtures("_without_blame")
 @pytest.mark.parametrize("name", CORRECT)
 def test_what_keeps_its_claim_on_the_examples_is_not_red(name):
     mechanism, examples = CORRECT[name]
@@ -116,15 +65,13 @@ def test_what_keeps_its_claim_on_the_examples_is_not_red(name):
         assert result.beyond.lower > 1
 
 
-@pytest.mark.usefixtures("_without_blame")
-@pytest.mark.parametrize("name", CORRECT)
+@pytest.mark.parametrize("name", ["one_hot", "codes", "of_sorted"])
 def test_the_same_is_red_with_half_of_its_noise(name):
     mechanism, examples = CORRECT[name]
     result = audit(mechanism, eps=0.5, neighbors=ADD, inputs=examples, seed=1, n_jobs=1)
     assert (result.verdict, result.outside, result.beyond) == ("violated", "", None)
 
 
-@pytest.mark.usefixtures("_without_blame")
 def test_it_is_red_or_not_looked_for_where_the_claim_says_so():
     claim = {"eps": 1.0, "neighbors": ADD, "inputs": [[18, 90, 35]], "seed": 3, "n_jobs": 1}
     red = audit(adults, **claim, beyond="fail")
@@ -133,7 +80,6 @@ def test_it_is_red_or_not_looked_for_where_the_claim_says_so():
     assert (off.verdict, off.beyond) == ("no violation", None)
 
 
-@pytest.mark.usefixtures("_without_blame")
 @pytest.mark.parametrize("beyond", ["off", "tell"])
 def test_a_violation_inside_is_simplified_inside_whether_or_not_others_are_looked_for(beyond):
     def count_and_size(letters, rng):
@@ -145,7 +91,6 @@ def test_a_violation_inside_is_simplified_inside_whether_or_not_others_are_looke
     assert (result.verdict, result.outside) == ("violated", "")
 
 
-@pytest.mark.usefixtures("_without_blame")
 def test_a_record_twice_breaks_no_claim_whose_examples_hold_it_once():
     def count_and_twice(letters, rng):
         return len(letters) + rng.laplace(), letters.count("a") > 1

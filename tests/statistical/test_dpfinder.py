@@ -33,10 +33,9 @@ def clipped_sum(data, rng, width):
     return sum(min(x, width) for x in data) + rng.laplace()
 
 
-@pytest.mark.parametrize("mechanism", [mechanisms.svt4, mechanisms.svt5])
-def test_a_leak_around_a_threshold_that_the_patterns_do_not_reach_is_caught(mechanism):
+def test_a_leak_around_a_threshold_that_the_patterns_do_not_reach_is_caught():
     """Beyond the patterns, it is told beside the verdict."""
-    told = audit(mechanism, **SVT)
+    told = audit(mechanisms.svt5, **SVT)
     assert not told.violated
     assert told.beyond.violated
     assert told.beyond.lower > 0.6
@@ -61,10 +60,9 @@ def test_numbers_of_records_are_moved_within_the_examples(width, violated):
 
 
 @pytest.mark.canary
-@pytest.mark.parametrize("audits", [4, pytest.param(60, marks=pytest.mark.nightly)])
-@pytest.mark.parametrize(("scale", "is_kept"), [(1.0, True), (0.5, False)])
-def test_false_alarms_are_as_rare_as_alpha(audits, scale, is_kept):
-    """Exactly at the claim; a claim that is broken twice over is hardly ever passed."""
+@pytest.mark.parametrize(("audits", "scale"), [(4, 0.5), (40, 1.0)])
+def test_false_alarms_are_as_rare_as_alpha(audits, scale):
+    """Exactly at the claim; a claim that is broken twice over is not passed."""
     red = [
         audit(
             noisy,
@@ -79,7 +77,7 @@ def test_false_alarms_are_as_rare_as_alpha(audits, scale, is_kept):
         ).violated
         for seed in range(audits)
     ]
-    assert sum(red) <= most(audits, 0.05) if is_kept else sum(red) >= 0.9 * audits
+    assert sum(red) <= most(audits, 0.05) if scale == 1 else all(red)
 
 
 def test_mechanisms_without_gradients_are_tested_on_the_pairs_of_the_claim():

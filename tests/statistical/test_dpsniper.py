@@ -7,16 +7,13 @@ from functools import partial
 
 import boundary
 import pytest
-from boundary import audited, consistent, laplace, randomized_response
+from boundary import audited, consistent
 
-from pytest_dp import DPSniper, values
+from pytest_dp import DPSniper
 
 pytestmark = pytest.mark.usefixtures("_without_blame")
 sniped = partial(audited, method="dpsniper", max_samples=100_000)
 run = partial(boundary.run, method="dpsniper", max_samples=100_000)
-
-
-# -- Power ----------------------------------------------------------------------------------------
 
 
 def sum_is_fixed(records, rng, size):
@@ -29,21 +26,9 @@ def lies(records, rng, size):
     return (rng.random(size) < 0.3) ^ bool(records)
 
 
-def shuffles(records, rng, size):
-    return len(records) + rng.laplace(size=size)[rng.permutation(size)]
-
-
 BROKEN = {
-    "half the scale": (laplace, {"params": {"scale": 0.5}}, 1.8, 2.0),
     "sum": (sum_is_fixed, {}, 5.0, math.inf),
-    "hardly ever lies": (
-        randomized_response,
-        {"params": {"keep": 0.999}, "inputs": values([0, 1])},
-        0.85 * math.log(999),
-        math.log(999),
-    ),
     "excluding each other": (lies, {"eps": 0.7}, 0.7, math.log(7 / 3)),
-    "shuffled": (shuffles, {"eps": 0.3}, 0.3, 1.0),
 }
 
 
@@ -55,11 +40,6 @@ def test_broken_mechanisms_are_caught(name):
     assert result.violated
     assert consistent(result)
     assert lowest < result.eps_lower <= truth
-    if name == "shuffled":
-        assert any("not shared between inputs" in note for note in result.notes)
-
-
-# -- What a result says ---------------------------------------------------------------------------
 
 
 def test_the_loss_is_that_of_the_strongest_attack():

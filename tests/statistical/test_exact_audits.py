@@ -23,19 +23,6 @@ def _without_alignments(monkeypatch):
     monkeypatch.setattr("pytest_dp.known_losses.known.aligned_pair", refuse)
 
 
-def response(x, rng, eps):
-    p = 1 / (1 + math.exp(-eps))
-    return x if rng.random() < p else 1 - x
-
-
-@pytest.mark.canary
-def test_wrong_ones_are_found():
-    keywords = {"params": {"eps": 1.5}, "pairs": [(0, 1)], "seed": 1, "max_samples": 40_000}
-    result = audit(response, eps=1.0, n_jobs=1, **keywords)
-    assert result.violated
-    assert result.estimate.value == pytest.approx(1.5, abs=1e-9)
-
-
 def unseen(x):
     """Randomised response on bits that no stand-in sees, as those of compiled code."""
     source = os.open("/dev/urandom", os.O_RDONLY)

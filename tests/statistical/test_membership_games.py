@@ -13,8 +13,7 @@ from pytest_dp.statistics.auc import AreaBets
 
 INFORMATION_LIMIT = math.log(1e6) / (0.8 * math.log(0.8 / 0.6) + 0.2 * math.log(0.2 / 0.4))
 """Pairs by which wins with probability .8 refute .6 at 1e-6 on average, if .8 is known: 151."""
-SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.nightly) for seed in (1, 2))]
-GAMES = 2_000
+GAMES = 1_000
 
 
 def game(seed: int, truth: float, claimed: float, alpha: float, pairs: int, kind: str) -> AreaBets:
@@ -47,10 +46,9 @@ def test_intervals_have_the_true_area_at_any_time():
     assert missed <= scipy.stats.binom.isf(1e-6, GAMES, 0.05)
 
 
-@pytest.mark.parametrize("kind", ["normal", "won or lost"])
-def test_an_area_of_eight_tenths_is_soon_told_from_six(kind):
+def test_an_area_of_eight_tenths_is_soon_told_from_six():
     assert pytest.approx(151, abs=1) == INFORMATION_LIMIT
-    pairs = [game(seed, 0.8, 0.6, 1e-6, 2_000, kind).pairs for seed in range(40)]
+    pairs = [game(seed, 0.8, 0.6, 1e-6, 2_000, "normal").pairs for seed in range(40)]
     assert np.mean(pairs) < 1.5 * INFORMATION_LIMIT
     assert np.quantile(pairs, 0.9) < 2.5 * INFORMATION_LIMIT
 
@@ -80,9 +78,8 @@ def independent(data, rng):
 
 
 @pytest.mark.canary
-@pytest.mark.parametrize("seed", SEEDS)
-def test_a_memoriser_is_refuted_within_sixty_runs(seed):
-    result = audit(memoriser, auc=0.6, data=people(), records=[-1], seed=seed)
+def test_a_memoriser_is_refuted_within_sixty_runs():
+    result = audit(memoriser, auc=0.6, data=people(), records=[-1], seed=0)
     assert result.violated
     (risk,) = result.risks
     assert 2 * risk.pairs <= 60
@@ -90,20 +87,19 @@ def test_a_memoriser_is_refuted_within_sixty_runs(seed):
     assert risk.auc == 1
 
 
-@pytest.mark.parametrize("seed", [1, 5])  # by which the first output is a table
-def test_a_record_with_which_there_often_is_no_output_is_found(seed):
+def test_a_record_with_which_there_often_is_no_output_is_found():
     """The tables that come out otherwise say nothing of it."""
 
     def fragile(data, rng):
         failed = [99, 9, "z"] in data and rng.random() < 0.6
         return None if failed else independent(data, rng)
 
+    seed = 1  # by which the first output is a table
     assert audit(fragile, auc=0.6, data=people(), records=[-1], seed=seed).violated
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_what_comes_out_half_of_the_time_is_refuted_and_measured(seed):
-    result = audit(forgetful, auc=0.6, data=people(), records=[-1], seed=seed)
+def test_what_comes_out_half_of_the_time_is_refuted_and_measured():
+    result = audit(forgetful, auc=0.6, data=people(), records=[-1], seed=0)
     assert result.violated
     (risk,) = result.risks
     assert risk.interval[0] <= 0.75 <= risk.interval[1]  # a coin where it is left out
@@ -124,47 +120,9 @@ def test_what_knows_nothing_of_the_record_stands(mechanism):
 def test_games_with_a_learned_attack_keep_alpha():
     """The record changes nothing, so that the area is one half: a claim just above it holds."""
     claim = {"auc": 0.5001, "data": people(12), "records": [-1, 0], "alpha": 0.1}
-    found = [audit(noisy, **claim, max_samples=600, seed=seed).violated for seed in range(200)]
-    assert sum(found) <= scipy.stats.binom.isf(1e-6, 200, 0.1)
+    found = [audit(noisy, **claim, max_samples=600, seed=seed).violated for seed in range(80)]
+    assert sum(found) <= scipy.stats.binom.isf(1e-6, 80, 0.1)
 
 
 def noisy(data, rng):
     return {"a": rng.normal(), "b": rng.integers(5), "c": rng.choice(["x", "y"])}
-
-
-def synthetic(data, rng):
-    """As many records as there are, in groups of noisy sizes: far too little noise."""
-    groups = {}
-    for age, kind, mark in data:
-        groups.setdefault((age, kind), []).append(mark)
-    keys = sorted(groups)
-    sizes = np.maximum([len(groups[k]) + rng.laplace(scale=0.3) for k in keys], 0.01)
-    made = [keys[i] for i in rng.choice(len(keys), 60, p=sizes / sizes.sum())]
-    return [[*key, groups[key][rng.integers(len(groups[key]))]] for key in made]
-
-
-def alike(count: int = 60) -> list[list[object]]:
-    """Records of which none is of kind 3 at the age of 40, though others are either."""
-    rng = np.random.default_rng(0)
-    ages, kinds = rng.integers(4, 12, count) * 5, rng.integers(0, 4, count)
-    some = zip(ages.tolist(), kinds.tolist(), "xy" * (count // 2), strict=True)
-    return [[age, kind, mark] for age, kind, mark in some if (age, kind) != (40, 3)]
-
-
-@pytest.mark.nightly
-@pytest.mark.usefixtures("_without_blame")
-def test_a_dp_claim_on_a_synthesiser_looks_for_the_record_by_itself():
-    """No single value is telling, only two together: counts of rows that agree in some columns."""
-    pair = ([*alike(), [40, 3, "y"]], alike())
-    result = audit(synthetic, eps=1.0, pairs=[pair], seed=2, max_samples=900)
-    assert result.violated
-    event = result.counterexample.event
-    told = [str(event), *getattr(event, "told_by", ())]
-    assert any(" row" in text for text in told)
-
-
-@pytest.mark.parametrize("seed", SEEDS[:2])
-def test_a_synthesiser_that_keeps_its_claim_stands(seed):
-    pair = ([*alike(), [40, 3, "y"]], alike())
-    result = audit(independent, eps=1.0, pairs=[pair], seed=seed, max_samples=400)
-    assert not result.violated

@@ -35,11 +35,7 @@ CLOSE = {"sequential": 0.4, "statdp": 0.7, "dpsniper": 0.6}
 
 @pytest.mark.nightly
 @pytest.mark.usefixtures("_by_samples")  # a loss that is known leaves no bound to look at
-@pytest.mark.parametrize(
-    "method",
-    [Sequential(), Sequential(coupled=False), StatDP(), DPSniper(), DPSniper(coupled=False)],
-    ids=str,
-)
+@usual_methods
 def test_bounds_stay_below_the_truth_and_agree_with_the_verdict(method):
     """A smoke test. The chance that a bound, or a bet, errs at the claim is computed elsewhere.
 
@@ -47,7 +43,7 @@ def test_bounds_stay_below_the_truth_and_agree_with_the_verdict(method):
     audits have a claim that nearly is the bound.
     """
     effort = {"alpha": ALPHA, "max_samples": 4_000, "method": method}
-    cases = list(product(range(6), AT_THEIR_CLAIM, (1.0, 0.75)))
+    cases = list(product(range(4), AT_THEIR_CLAIM, (1.0, 0.75)))
     found = [  # with a seed of its own each, as equal ones would give equal bounds
         run(name, claimed, 1.0, seed, **effort) for seed, (_, name, claimed) in enumerate(cases)
     ]
@@ -70,11 +66,6 @@ def ten_answers(truth, eps, rng, size):
     return np.where(rng.random(size) < keep, truth, (truth + rng.integers(1, 10, size)) % 10)
 
 
-def often_missing(records, eps, rng, size):
-    missing = rng.random(size) < 0.02 * (math.exp(eps) if records else 1)
-    return np.where(missing, np.nan, rng.laplace(size=size))
-
-
 @untraced
 def one_number(records, eps, rng, size):
     return laplace(records, 1 / eps, rng, size)
@@ -85,13 +76,9 @@ def one_number(records, eps, rng, size):
     ("method", "mechanism", "inputs"),
     [
         (StatDP(), ten_answers, {"inputs": values(range(10))}),
-        (StatDP(), ten_bins, {"inputs": queries(3)}),
-        (StatDP(), often_missing, COUNTS),
         (DPSniper(), one_number, COUNTS),
-        (DPSniper(c=0.05), one_number, COUNTS),
         (DPSniper(c=0.2), one_number, COUNTS),
         (Sequential(), one_number, COUNTS),
-        (Sequential(coupled=False), one_number, COUNTS),
         (Sequential(), ten_bins, {"inputs": queries(2)}),
     ],
 )
@@ -109,18 +96,8 @@ def test_a_loss_at_the_resolution_is_caught(method, mechanism, inputs):
     assert all(result.violated for result in caught)
 
 
-def test_no_resolution_is_told_where_one_event_shows_a_small_part_of_the_loss():
-    """Ten numbers share a loss of 1, five of which move: StatDP counts one event of one of them."""
-    common = {"max_samples": 10_000, "method": StatDP(), "inputs": queries(5)}
-    result = audited(ten_bins, params={"eps": 1.0}, seed=0, **common)
-    assert (result.verdict, result.strength) == ("no violation", "weak")
-    assert 1 / 5 <= result.far_below < 1 / 3
-    assert math.isinf(result.resolution)
-
-
 SHOWN = {
     "an event, by bets": (laplace, {"params": {"scale": 0.5}, "method": "sequential"}),
-    "an event, by its p-value": (laplace, {"params": {"scale": 0.5}, "method": "statdp"}),
     "an event, by its bound": (laplace, {"params": {"scale": 0.5}, "method": "dpsniper"}),
     "an attack": (
         lambda d, rng, size: np.tile([0.3, -0.3], 10) * len(d) + rng.laplace(size=(size, 20)),
@@ -158,12 +135,13 @@ def test_a_counterexample_holds_on_fresh_samples(name):
         assert str(found.event)
 
 
-@every_method
-@pytest.mark.parametrize("output", [42, None, (1.0, None), math.nan])
-def test_what_never_varies_is_inconclusive(output, method):
-    result = audit(lambda d: output, eps=1.0, **COUNTS, max_samples=2_000, n_jobs=1, method=method)
-    assert result.verdict == "inconclusive"
-    assert any("returned the same value in all" in note for note in result.notes)
+@usual_methods
+def test_what_never_varies_is_inconclusive(method):
+    effort = {"max_samples": 2_000, "n_jobs": 1, "method": method}
+    for output in (42, (1.0, None), math.nan):
+        result = audit(lambda d, output=output: output, eps=1.0, **COUNTS, **effort)
+        assert result.verdict == "inconclusive"
+        assert any("returned the same value in all" in note for note in result.notes)
 
 
 @usual_methods
@@ -174,26 +152,19 @@ def test_a_mechanism_without_noise_is_named(method):
     assert "missing noise, a fixed seed" in result.counterexample.diagnosis[0]
 
 
-@usual_methods
-def test_a_mechanism_that_always_raises(method):
-    with pytest.raises(MechanismError, match="no such patient"):
-        audit(lambda d: {}["no such patient"], eps=1.0, **COUNTS, n_jobs=1, method=method)
-
-
 @pytest.mark.canary
 @every_method
-@pytest.mark.parametrize("max_samples", [1, 3, 47])
-@pytest.mark.parametrize("inputs", [COUNTS, {"inputs": queries(3)}])
-def test_hardly_any_samples(max_samples, inputs, method):
+def test_hardly_any_samples(method):
     def noise(data, rng, size):
         return rng.laplace(size=size)
 
     common = {"vectorized": "size", "n_jobs": 1, "method": method, "seed": 1}
-    result = audit(noise, eps=1.0, max_samples=max_samples, **common, **inputs)
-    assert result.verdict in ("inconclusive", "no violation")
-    assert result.verdict == "inconclusive" or max_samples >= 10
-    assert result.lower <= 1
-    assert result.samples <= max_samples + 3 * 64  # warming up comes on top
+    for max_samples, inputs in product((1, 3, 47), (COUNTS, {"inputs": queries(3)})):
+        result = audit(noise, eps=1.0, max_samples=max_samples, **common, **inputs)
+        assert result.verdict in ("inconclusive", "no violation")
+        assert result.verdict == "inconclusive" or max_samples >= 10
+        assert result.lower <= 1
+        assert result.samples <= max_samples + 3 * 64  # warming up comes on top
 
 
 # State, memory and clumps
@@ -217,8 +188,16 @@ def blocks(records, rng, size):
 
 
 @pytest.mark.nightly
-@every_method
-@pytest.mark.parametrize("mechanism", [shared_noise, half_shared, blocks])
+@pytest.mark.parametrize(
+    ("mechanism", "method"),
+    [
+        (shared_noise, "statdp"),
+        (half_shared, "dpsniper"),
+        (half_shared, "sequential"),
+        (blocks, "sequential"),
+        (blocks, "dpsniper"),
+    ],
+)
 def test_rows_that_are_not_independent_are_no_violation(mechanism, method):
     for seed in range(2):
         common = {"vectorized": "size", "max_samples": 20_000, "n_jobs": 1, "method": method}
@@ -268,8 +247,11 @@ class Memory:
         return output + before
 
 
-@pytest.mark.parametrize("kind", [Sequential, DPSniper, partial(DPSniper, c=0.1)])
-@pytest.mark.parametrize(("classifier", "features"), [(Batch(), None), (None, Memory())])
+@pytest.mark.parametrize(
+    ("kind", "classifier", "features"),
+    [(Sequential, Batch(), None), (Sequential, None, Memory()), (DPSniper, Batch(), None)],
+    ids=["Sequential, classifier", "Sequential, features", "DPSniper, classifier"],
+)
 def test_what_does_not_look_at_each_output_by_itself_is_refused(classifier, features, kind):
     name = "features" if classifier is None else "classifier"
     with pytest.raises(ClaimError, match=f"^{name}= gives the same output another number"):
@@ -285,9 +267,8 @@ def test_what_does_not_look_at_each_output_by_itself_is_refused(classifier, feat
 
 
 @pytest.mark.canary
-@every_method
-@pytest.mark.parametrize("vectorized", [True, False])
-@pytest.mark.parametrize("scale", [0.05, 1.0])
+@usual_methods
+@pytest.mark.parametrize(("vectorized", "scale"), [(True, 0.05), (True, 1.0), (False, 1.0)])
 def test_a_mechanism_is_run_no_more_often_than_max_samples(method, scale, vectorized, tmp_path):
     """Copies and other processes tell of their calls by a file."""
     file, most = tmp_path / "calls", 600

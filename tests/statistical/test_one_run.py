@@ -57,8 +57,10 @@ def noisy_bits(noise, scale):
     return train
 
 
-@pytest.mark.parametrize(("runs", "alpha"), [(4, 0.05), (10, 1e-6)])
-@pytest.mark.parametrize(("noise", "claim"), [("laplace", {"eps": 1.0}), ("normal", {"mu": 1.0})])
+@pytest.mark.parametrize(
+    ("noise", "claim", "runs", "alpha"),
+    [("laplace", {"eps": 1.0}, 4, 0.05), ("normal", {"mu": 1.0}, 10, 1e-6)],
+)
 def test_what_a_pass_would_have_found_is_found(noise, claim, runs, alpha):
     """In 19 of 20 audits: of 25 at most 4 may miss it."""
     how = {"runs": runs, "alpha": alpha, "eps": None, **claim}
@@ -105,14 +107,13 @@ def test_a_gaussian_claim_is_tested_by_all_that_it_promises():
     assert benchmark.audited(train, 1_000, seed=1, eps=None, delta=None, mu=0.4 * mu).violated
 
 
-@pytest.mark.parametrize("runs", [1, 4])
-def test_scores_that_tell_nothing_would_have_caught_nothing(runs):
+def test_scores_that_tell_nothing_would_have_caught_nothing():
     """Half of them are better than coins by chance; they would be with any noise."""
 
     def unrelated(records, rng):
         return rng.normal(size=len(BITS))
 
-    found = [once(unrelated, seed, runs) for seed in range(40)]
+    found = [once(unrelated, seed, 4) for seed in range(40)]
     passed = sum(result.verdict == "no violation" for result in found)
     assert passed <= scipy.stats.binom.isf(1e-3, 40, 0.05)
     assert not any(result.violated for result in found)
@@ -133,31 +134,12 @@ def test_records_made_of_the_data_and_read_from_tables_like_it():
     assert not blind.violated
 
 
-def test_models_are_asked_how_well_they_fit_a_canary():
-    class Table:
-        """Knows the labels of the records that it was fitted on."""
-
-        def __init__(self, rows):
-            self.labels = dict(rows)
-
-        def predict(self, x):
-            return [self.labels.get(x[0][0], 0.5)]
-
-        n_features_in_ = 1
-
-    data = [(float(n), n % 2) for n in range(200)]
-    canaries = [(float(n), n % 3 % 2) for n in range(1_000, 1_100)]
-    broken = once(Table, canaries=canaries, score=None, inputs=[data])
-    assert broken.violated
-
-
 @pytest.mark.canary
 @pytest.mark.parametrize(
     ("keywords", "message"),
     [
         ({"canaries": 20}, "20 canaries, of which .* Allowed: .* canaries or more"),
         ({"canaries": BITS, "delta": 1e-3, "alpha": 1e-6}, r"runs=\d+, or alpha=0.05"),
-        ({"neighbors": "replace_one", "inputs": [[1], [2]]}, "has neighbors='replace_one'"),
         ({"neighbors": "replace_one", "inputs": [[1]]}, "has neighbors='replace_one'"),
         ({"neighbors": None, "inputs": None, "pairs": [([1], [])]}, "has no neighbors="),
         ({"canaries": ["a"] * 100}, "does not fit into a dataset like"),

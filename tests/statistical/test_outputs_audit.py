@@ -26,11 +26,6 @@ def noisy(data, rng):
     return len(data) + rng.laplace()
 
 
-def drawn_while_read(data, rng):
-    yield rng.random()
-    yield sum(data) + rng.laplace(scale=0.01)
-
-
 def message(data, rng):
     if rng.random() < 0.5:
         raise ValueError(f"{token(rng)}: {len(data)} records")
@@ -38,9 +33,8 @@ def message(data, rng):
 
 
 @pytest.mark.canary
-@pytest.mark.parametrize(("leak", "samples"), [(drawn_while_read, 1_000), (message, 4_000)])
-def test_a_leak_is_found(leak, samples):
-    assert run(leak, max_samples=samples).violated
+def test_a_leak_in_a_message_is_found():
+    assert run(message, max_samples=4_000).violated
 
 
 REUSED = Public(0.0)
@@ -65,16 +59,7 @@ def types_and_orders(data, rng):
 
 
 @pytest.mark.canary
-@pytest.mark.parametrize(
-    "correct",
-    [
-        used_again,
-        in_a_message,
-        types_and_orders,
-        lambda data, rng: token(rng) * int(1 + rng.integers(3)),
-        lambda data, rng: 10**30 + round(noisy(data, rng)),
-    ],
-)
+@pytest.mark.parametrize("correct", [used_again, in_a_message, types_and_orders])
 def test_correct_mechanisms_pass(correct):
     result = run(correct)
     assert not result.violated, str(result)
@@ -92,7 +77,7 @@ class Queryable:
         return self.ask()
 
 
-@pytest.mark.parametrize("method", ["sequential", "statdp", "dpsniper"])
+@pytest.mark.parametrize("method", ["sequential", "statdp"])
 def test_outputs_that_cannot_be_read_are_named(method):
     result = run(Queryable, max_samples=2_000, method=method)
     assert result.verdict == "inconclusive"

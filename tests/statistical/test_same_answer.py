@@ -20,18 +20,19 @@ SEARCHED: dict[str, Any] = {
     "inputs": [[1, 2, 3]],
     "seed": 1,
     "n_jobs": 1,
+    "max_seconds": 600,
 }
 
 
 class FastClock:
-    """A clock that runs faster than another."""
+    """A clock that runs faster than another; in one way, as a trace may meet it and say more."""
 
     def __init__(self, clock: Any) -> None:
         self._clock = clock
 
     def __getattr__(self, name: str) -> Any:
-        value = getattr(self._clock, name)
-        return (lambda: TIMES * value()) if callable(value) else value
+        read = getattr(self._clock, name)
+        return lambda: TIMES * read()
 
 
 def count(x, rng):
@@ -63,14 +64,6 @@ def too_little_noise(x, rng):
     return x + rng.laplace(scale=0.4)
 
 
-def no_noise(x, rng):
-    return x
-
-
-def wrong_response(x, rng):
-    return bool(x) ^ (rng.random() < 0.1)
-
-
 def gaussian(x, rng):
     return x + rng.normal(scale=0.5)
 
@@ -99,16 +92,13 @@ class WithLock:
         (size, SEARCHED),
         (differences_of_gammas, CLAIM | {"max_samples": 4_000}),
         (too_little_noise, CLAIM),
-        (no_noise, CLAIM),
-        (wrong_response, CLAIM),
-        (gaussian, {**CLAIM, "eps": None, "mu": 1.0}),
         (gaussian, {**CLAIM, "eps": None, "rho": 0.5}),
         (long_output, SEARCHED),
         (WithLock(), CLAIM),
     ],
     ids=[
-        *("aligned", "exact", "searched", "by bets", "too little noise", "no noise"),
-        *("wrong response", "Gaussian noise", "a divergence", "a smaller pair", "forked"),
+        *("aligned", "exact", "searched", "by bets", "too little noise"),
+        *("a divergence", "a smaller pair", "forked"),
     ],
 )
 @pytest.mark.usefixtures("_without_blame")

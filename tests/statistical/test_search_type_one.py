@@ -11,20 +11,23 @@ from benchmarks.type_one_searched import ALPHA, CLAIMS, trial
 from pytest_dp import audit
 
 pytestmark = pytest.mark.usefixtures("_verdict_only")
-HIDDEN = [*GATED, *(planted for planted in PLANTED if planted.name.startswith("NaN"))]
+KINDS = [
+    *("one coordinate", "nested, equality", "modulo 97", "string prefix", "opened by noise"),
+    *("only duplicates", "overflow", "group-by key", "NaN switches the clip off"),
+]
+"""One gate of each kind; benchmarks audit the others."""
+HIDDEN = [gated for gated in (*GATED, *PLANTED) if gated.name in KINDS]
 
 
 @pytest.mark.canary
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("audits", "claims"), [(1, ["examples"]), pytest.param(8, CLAIMS, marks=pytest.mark.nightly)]
+    ("audits", "claims"), [(1, ["examples"]), pytest.param(5, CLAIMS, marks=pytest.mark.nightly)]
 )
 def test_searched_pairs_make_no_false_alarms(audits, claims):
-    """At night, a version that alarms in three of ten audits passes one of 400 such tests.
+    """At night, a version that alarms in three of ten audits passes one of 200 such tests.
 
-    One that knows a batch when it bets on it, as in `test_sequential_audit`, alarms in all of them.
-    What can be won on any pair is computed in `test_bets_computed`, and that searched
-    pairs are bet on before they are seen is in `test_sequential_coupled`. More audits are run by
+    What can be won on any pair is computed in `test_bets_computed`. More audits are run by
     `benchmarks.type_one_searched`.
     """
     red = 0
@@ -41,11 +44,9 @@ def test_what_leaks_behind_a_gate_only_is_found(gated):
     assert result.violated or result.beyond.violated
 
 
-@pytest.mark.parametrize("gated", GATED[:2], ids=lambda gated: gated.name)
-def test_without_a_search_it_is_not(gated):
-    result = audit(
-        gated.make(True), **gated.claim(), search=(), max_samples=2_000, seed=0, n_jobs=1
-    )
+def test_without_a_search_it_is_not():
+    gated, effort = GATED[0], {"max_samples": 2_000, "seed": 0, "n_jobs": 1}
+    result = audit(gated.make(True), **gated.claim(), search=(), **effort)
     assert not result.violated
     assert result.proposed == 0
 

@@ -1,4 +1,4 @@
-"""Whole audits by betting: false alarms, power, coverage, and outputs of all kinds."""
+"""Whole audits by betting: how many samples they take, and a correct mechanism."""
 
 from __future__ import annotations
 
@@ -21,8 +21,6 @@ pytestmark = pytest.mark.usefixtures("_without_blame")
     [
         (1.0, 1.5, 734, False, 2.0),
         (1.0, 1.5, 734, True, 1.3),
-        (1.0, 2.0, 224, False, 2.0),
-        (0.1, 2.0, 6_316, False, 2.0),
         (0.1, 2.0, 6_316, True, 0.3),
     ],
 )
@@ -45,19 +43,12 @@ def test_laplace_noise_that_is_too_small_takes_few_samples(claimed, ratio, limit
     assert np.median([result.bet_samples / 2 for result in results]) <= most * limit
 
 
-BY_NAME = {case.name: case for case in CORPUS}
-
-
 @pytest.mark.usefixtures("_by_samples")
-@pytest.mark.parametrize("name", ["NoisyHist1", "SVT1"])
-def test_correct_mechanisms_of_the_literature_pass(name):
-    case = BY_NAME[name]
+def test_a_correct_mechanism_of_the_literature_passes():
+    case = next(case for case in CORPUS if case.name == "SVT1")
     keywords = {**case.keywords(0.7, many=True), "max_samples": 30_000}
     result = audit(untraced(case.vectorized), **keywords, seed=1, n_jobs=1)
     assert result.verdict == "no violation"
     assert 0.7 < result.resolution < 2.5
     assert result.eps_lower < 0.7
     assert result.counterexample is None
-
-
-# Outputs of all kinds

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 
 import boundary
-import numpy as np
 import pytest
 from boundary import COUNTS
 
 from benchmarks.resolution import untraced
-from pytest_dp import DPSniper, Sequential, audit, queries, values
+from pytest_dp import Sequential, audit, queries, values
 from pytest_dp.basics import clocks
 
 LAPLACE = untraced(boundary.laplace)
@@ -20,19 +18,15 @@ LAPLACE = untraced(boundary.laplace)
 pytestmark = pytest.mark.usefixtures("_without_blame", "_by_samples")
 
 
-@untraced
-def vector(answers, scale, rng, size):
-    return np.asarray(answers) + rng.laplace(scale=scale, size=(size, len(answers)))
-
-
 def audited(scale, seed=1, **more):
     common = {"eps": 1.0, **COUNTS, "vectorized": "size", "n_jobs": 1, "seed": seed}
     return audit(LAPLACE, params={"scale": scale}, **{**common, **more})
 
 
 @pytest.mark.canary
-@pytest.mark.parametrize("coupled", [True, False])
-@pytest.mark.parametrize("scale", [1.0, 5.0, 50.0])
+@pytest.mark.parametrize(
+    ("scale", "coupled"), [(1.0, True), (1.0, False), (5.0, False), (50.0, True)]
+)
 def test_a_claim_that_stands_ends_at_its_margin(scale, coupled):
     result = audited(scale, method=Sequential(coupled=coupled))
     assert result.samples < 100_000
@@ -102,13 +96,6 @@ def local_hashing(value, rng):
     return seed, int(hashed(value, seed) if kept else other % 8)
 
 
-def masked_text(value, rng):
-    """The value itself, under a one-time pad that is released with it."""
-    pad = rng.bytes(3)
-    text = hashlib.sha256(pad + value.encode()).digest()[:3]
-    return pad.hex(), text.hex()
-
-
 def is_theirs(output):
     return [hashed(value, output[0]) == output[1] for value in ("red", "green")]
 
@@ -116,14 +103,13 @@ def is_theirs(output):
 LOCAL = {"eps": 1.0, "inputs": values(["red", "green"]), "max_samples": 5_000, "n_jobs": 1}
 
 
-HOW = [{}, {"method": Sequential(coupled=False)}, {"method": "dpsniper"}, {"method": "statdp"}]
+HOW = [{}, {"method": "dpsniper"}, {"method": "statdp"}]
 
 
 @pytest.mark.canary
 @pytest.mark.parametrize("how", HOW)
-@pytest.mark.parametrize("mechanism", [local_hashing, masked_text])
-def test_blind_where_nothing_tells_inputs_apart(mechanism, how):
-    result = audit(mechanism, **LOCAL, **how, seed=1)
+def test_blind_where_nothing_tells_inputs_apart(how):
+    result = audit(local_hashing, **LOCAL, **how, seed=1)
     assert (result.verdict, result.strength) == ("inconclusive", "blind")
     assert "features=" in result.reason
     assert math.isinf(result.resolution)
@@ -131,7 +117,7 @@ def test_blind_where_nothing_tells_inputs_apart(mechanism, how):
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("how", HOW[:3])
+@pytest.mark.parametrize("how", HOW[:2])
 def test_features_make_it_see(how):
     claim = {**LOCAL, "max_samples": 10_000, **how, "seed": 1}
     assert audit(local_hashing, **claim, features=is_theirs).violated
@@ -143,17 +129,14 @@ def test_features_make_it_see(how):
     ("scale", "common"),
     [
         (1.0, {"eps": 1.0}),
-        (1.0, {"eps": 1.0, "method": Sequential(coupled=False)}),
         (8.0, {"eps": 1.0, "method": Sequential(coupled=False)}),  # far below its claim
         (1.0, {"rho": 0.5, "method": Sequential(coupled=False)}),
         (
             100.0,
             {"eps": 0.01, "method": Sequential(coupled=False), "max_samples": 4_000},
         ),  # too few samples to tell
-        (1.0, {"eps": 1.0, "method": DPSniper(coupled=False)}),
         (1.0, {"eps": 1.0, "method": "statdp"}),
         (math.inf, {"eps": 1.0}),  # the same outputs with the same random numbers
-        (math.inf, {"eps": 1.0, "method": "dpsniper"}),
     ],
 )
 def test_not_blind(scale, common):
@@ -186,11 +169,3 @@ def test_an_audit_that_time_stops_says_what_it_would_have_caught(monkeypatch):
     assert {few.verdict, late.verdict} == {"no violation"}
     assert few.samples <= 2_000 < 10_000 < late.samples < 40_000
     assert 1.0 < late.resolution < few.resolution < math.inf
-
-
-def test_an_audit_of_some_of_the_pairs_still_says_what_it_knows():
-    common = {"eps": 1.0, "inputs": queries(5), "vectorized": "size", "seed": 1, "n_jobs": 1}
-    result = audit(vector, params={"scale": 5.0}, max_samples=600, **common)
-    assert result.pairs[0] < result.pairs[1]
-    assert any("tried" in note and "pairs" in note for note in result.notes)
-    assert (result.verdict == "inconclusive") == math.isinf(result.resolution)

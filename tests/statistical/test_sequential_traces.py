@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -16,23 +15,12 @@ PAIR = [([3.27, 1.5, 2.41], [3.27, 1.5])]
 pytestmark = pytest.mark.usefixtures("_without_blame")
 
 
-@dataclass
-class Report:
-    total: float
-    count: float
-
-
 def noise(rng, scale=20.0):
     return float(rng.laplace(scale=scale))
 
 
 def audited(mechanism, seed=1, **settings):
     return audit(mechanism, eps=1.0, pairs=PAIR, seed=seed, n_jobs=1, **settings)
-
-
-def shared_in_dataclass(d, rng):
-    z = noise(rng)
-    return Report(sum(d) + z, len(d) - 2 * z)
 
 
 def shared_in_lists(d, rng):
@@ -49,20 +37,14 @@ def rounded_noise(d, rng):
     return sum(d) + round(noise(rng), 1)
 
 
-def whole_noise(d, rng):
-    return {"n": noise(rng), "sum": sum(d) + int(noise(rng, 1000))}
-
-
 def rounded_before_a_mean(d, rng):
     return (sum(d) + round(noise(rng), 2)) / len(d)
 
 
 AT_ONCE = {
-    shared_in_dataclass: "use the same random numbers",
     shared_in_lists: "use the same random numbers",
     shared_factor: "use the same random numbers",
     rounded_noise: "a grid with steps of 0.1",
-    whole_noise: "a grid with steps of 1.0",
     rounded_before_a_mean: "a grid with steps of",
 }
 

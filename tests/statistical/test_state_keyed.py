@@ -21,23 +21,15 @@ def keyed(data, scale=1.0):
 def sticky_beside_fresh(data, rng):
     return {{"kept": len(data) + keyed(data), "fresh": len(data) + rng.laplace(scale=40.0)}}
 
-@dp_claim(**CLAIM)
-def sticky_under_jitter(data, rng):
-    return len(data) + keyed(data) + rng.normal(scale=0.2)
-
 SHIFT = {{n: np.random.default_rng(list(KEY) + [n]).laplace() for n in range(9)}}
 
 @dp_claim(**CLAIM)
 def drawn_once_under_jitter(data, rng):
     return len(data) + SHIFT[len(data)] + rng.laplace(scale=0.3)
-
-@dp_claim(**CLAIM)
-def sticky_whole(data):
-    return round(len(data) + 8 * keyed(data))
 """
 
 
-STICKY = "sticky_beside_fresh", "sticky_under_jitter", "drawn_once_under_jitter", "sticky_whole"
+STICKY = "sticky_beside_fresh", "drawn_once_under_jitter"
 
 
 @pytest.mark.nightly

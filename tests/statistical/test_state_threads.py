@@ -30,16 +30,8 @@ held = Held()
 CLAIM = dict(eps=1.0, neighbors="add_remove_one", inputs=[[1, 1, 1]], max_samples=8_000)
 
 @dp_claim(**CLAIM)
-def right(data, rng):
-    return len(data) + rng.laplace() + 0 * len(held.kept)
-
-@dp_claim(**CLAIM)
 def half_the_noise(data, rng):
     return len(data) + rng.laplace(scale=0.4) + 0 * len(held.kept)
-
-@dp_claim(**CLAIM)
-def without_noise(data):
-    return len(data) + len(held.kept)
 
 @dp_claim(**CLAIM)
 def memo(data, rng):
@@ -51,9 +43,7 @@ def memo_of_a_bit(data, rng):
     return held.bits.setdefault(len(data), truth if rng.random() < 0.7 else 1 - truth)
 """
 EXPECTED = {
-    "right": "passed",
     "half_the_noise": "violated",
-    "without_noise": "violated",
     "memo": "error",
     "memo_of_a_bit": "error",
 }
@@ -91,38 +81,11 @@ def outcome(kind, rest):
 
 @pytest.mark.nightly
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are forked on Linux")
-@pytest.mark.parametrize("mode", ["importlib", "prepend"])
-@pytest.mark.parametrize("place", ["the process", "each import"])
+@pytest.mark.parametrize(
+    ("place", "mode"), [("the process", "importlib"), ("each import", "prepend")]
+)
 def test_claims_beside_threads_are_judged_as_ever(place, mode, tmp_path):
     conftest = A_THREAD if place == "the process" else ""
     source = (A_THREAD if place == "each import" else "") + HELD
     found, output = verdicts(tmp_path, source, f"--import-mode={mode}", conftest=conftest)
     assert found == EXPECTED, output
-
-
-def test_a_memo_of_a_library_is_no_violation_beside_a_thread(tmp_path):
-    """Copies do not reach it."""
-    (tmp_path / "run.py").write_text(
-        A_THREAD
-        + """
-import statistics, threading
-from pytest_dp import audit
-from pytest_dp.basics.errors import MechanismError
-
-def made():
-    lock = threading.Lock()
-    def memo(data, rng):
-        kept = vars(statistics).setdefault("kept", {})
-        return kept.setdefault(len(data), len(data) + rng.laplace()) + 0 * lock.locked()
-    return memo
-
-try:
-    print(audit(made(), eps=1.0, pairs=[([1], [])], seed=1, n_jobs=1).verdict)
-except MechanismError:
-    print("error")
-"""
-    )
-    ran = subprocess.run(
-        [sys.executable, "run.py"], cwd=tmp_path, capture_output=True, text=True, check=True
-    )
-    assert ran.stdout.strip() in ("error", "inconclusive")
