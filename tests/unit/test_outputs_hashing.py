@@ -97,17 +97,8 @@ def test_what_is_kept_is_in_the_order_of_its_batches_whatever_it_is(outputs):
     np.testing.assert_array_equal(hashes(kept.examples()), hashes(table)[order])
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("outputs", "constant"),
-    [
-        (np.ones((5, 400)), True),
-        (ROWS, False),
-        ([float("nan")] * 3, True),
-        ([0.0, -0.0], True),
-        ([[1, 2], (1, 2)], False),
-        ([], False),
-    ],
-)
-def test_whether_outputs_are_all_the_same(outputs, constant):
-    assert is_constant(tabulate(outputs)) is constant
+def test_whether_outputs_are_all_the_same():
+    for outputs in (np.ones((5, 400)), [math.nan] * 3, [0.0, -0.0]):
+        assert is_constant(tabulate(outputs))
+    for outputs in (ROWS, [[1, 2], (1, 2)], []):
+        assert not is_constant(tabulate(outputs))

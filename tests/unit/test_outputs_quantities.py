@@ -110,17 +110,6 @@ def test_a_summary_is_the_same_alone_and_among_others(kind):
     assert values(feature, outputs) == [values(feature, [output])[0] for output in outputs]
 
 
-def test_of_many_differences_the_telling_ones_are_chosen():
-    r = np.random.default_rng(0)
-    steps = r.normal(size=(2_000, 500))
-    steps[1_000:, 377] += 1.0
-    outputs, first = steps.cumsum(axis=1), np.arange(2_000) < 1_000
-    found = texts(f for f in all_features(tabulate(outputs), first) if f.kind == "difference")
-    assert len(found) == 64
-    assert "output[377] - output[376]" in found
-    assert len(all_features(tabulate(outputs))) < 200
-
-
 awkward = st.sampled_from(
     [0.0, -0.0, 5e-324, -5e-324, 2.0**-1022, 2.0**-1023, 1.7976931348623157e308, math.inf, math.nan]
 )

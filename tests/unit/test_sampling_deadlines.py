@@ -153,8 +153,8 @@ def alarm():
     def ring(number, frame):
         raise Rang
 
-    def set_it(seconds, interval=0.0):
-        signal.setitimer(signal.ITIMER_REAL, seconds, interval)
+    def set_it(seconds):
+        signal.setitimer(signal.ITIMER_REAL, seconds)
         return ring
 
     earlier = signal.signal(signal.SIGALRM, ring)
@@ -179,16 +179,9 @@ def test_somebody_elses_alarm_rings_in_time(alarm):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("hangs", [False, True])
-def test_many_quick_runs_that_were_given_up_do_not_hang(hangs):
+def test_many_quick_runs_that_were_given_up_do_not_hang():
     """A busy machine ends a block of runs, too; only one run that stands still hangs."""
-
-    def mechanism(data, rng):
-        while hangs:
-            pass
-        return len(data) + rng.laplace()
-
-    runner = Runner(prepare(mechanism, Arguments()))
+    runner = Runner(prepare(lambda data, rng: len(data) + rng.laplace(), Arguments()))
 
     def run_until_given_up():
         with runner.in_place(Deadline(1.5)):
@@ -197,4 +190,4 @@ def test_many_quick_runs_that_were_given_up_do_not_hang(hangs):
 
     with pytest.raises(OutOfTime) as caught:
         run_until_given_up()
-    assert bool(caught.value.stack) == hangs
+    assert not caught.value.stack

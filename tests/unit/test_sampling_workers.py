@@ -14,9 +14,8 @@ from drawing import at_work, sampler
 
 from pytest_dp.basics.errors import MechanismError
 from pytest_dp.outputs.outcome import same
-from pytest_dp.running import workers
 from pytest_dp.running.chunks import Input
-from pytest_dp.running.deadline import Deadline, OutOfTime
+from pytest_dp.running.deadline import Deadline
 from pytest_dp.running.sampler import Draw
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("always_share", "stop_workers")]
@@ -140,23 +139,3 @@ def test_an_error_in_a_worker_is_the_same_error():
 
     with pytest.raises(MechanismError, match="KeyError"):
         drawn(raises, vectorized="size", count=10_000)
-
-
-IMPORTS = """
-import os, time
-if os.getpid() != {home}:
-    time.sleep(60)
-def scale(): return 1.0
-"""
-
-
-def test_a_worker_that_hangs_at_import_is_bounded(tmp_path, monkeypatch):
-    (tmp_path / "hangs_at_import.py").write_text(IMPORTS.format(home=os.getpid()))
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
-    import hangs_at_import
-
-    workers.stop()  # others would not know where the module is
-    with pytest.raises(OutOfTime) as caught:
-        drawn(lambda data, rng: hangs_at_import.scale() * rng.random(), seconds=1.0)
-    assert "in an import" in caught.value.stack

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from pytest_dp import queries
-from pytest_dp.claiming.claim import Arguments, expand
-from pytest_dp.claiming.settings import Settings
-from pytest_dp.pairs import resolved, source_of
+from pytest_dp.claiming.claim import Arguments
 from pytest_dp.pairs.distances import Distances
 from pytest_dp.pairs.noiseless import Runner
-from pytest_dp.proposers import widened
 from pytest_dp.proposers.guided import Guided
 from pytest_dp.proposers.matching import matching_texts
 from pytest_dp.running.calling import prepare
@@ -140,27 +135,3 @@ def test_texts_match_the_regular_expressions_of_the_code():
     texts = matching_texts(with_patterns, {}, 1)
     assert any(re.fullmatch(r"[A-C]{2}\d{3}", text) for text in texts)
     assert any(TEMPORARY.match(text) for text in texts)
-
-
-def scale_falls(answers, rng):
-    ordered = sorted(answers)
-    scale = 1.5 if ordered[1] - ordered[0] > 333 else 5.0
-    return sum(answers) + rng.laplace(scale=scale)
-
-
-def screened(mechanism, **promise):
-    (claim,) = expand({"eps": 1.0, **promise})
-    claim = replace(claim, promise=resolved(claim.promise))
-    call = prepare(mechanism, claim.arguments)
-    source = widened(source_of(claim, 1, "inputs"), claim.promise, call, Settings(seed=1))
-    return source, source.screener.screen()
-
-
-@pytest.mark.slow
-def test_noise_that_is_smaller_behind_a_gate_is_proposed_outside_of_the_patterns():
-    source, found = screened(scale_falls, inputs=queries(5), neighbors="all_queries")
-    assert found.movements[0].loss == pytest.approx(1.0)
-    (proposer,) = (one for one in source.proposers if one.name == "movement")
-    first, *_ = proposer.propose()
-    assert first.beyond
-    assert np.diff(sorted(first.d1))[0] > 333

@@ -18,14 +18,6 @@ RECORDS = st.lists(st.integers(-50, 50), max_size=8)
 HUGE = 10**400
 
 
-def test_records_that_do_not_matter_are_left_out() -> None:
-    pair = Pair([*range(30), 77], list(range(30)), "one record removed")
-    small = shrunk(pair, AddRemoveOne(), lambda p: 7 in p.d2)
-    assert 7 in small.d2
-    assert (len(small.d1), len(small.d2)) == (2, 1)
-    assert small.difference == "one record removed"
-
-
 def always(_: Pair) -> bool:
     return True
 
@@ -63,15 +55,8 @@ def test_what_is_kept_are_neighbours_that_break_the_claim(
     assert len(small.d1) <= 2  # the one that the pair differs in, and the one of the gate
 
 
-def wide(rows: int) -> list[tuple[Any, ...]]:
-    return [
-        tuple(f"{at}{column:02}" if column % 2 else at for column in range(20))
-        for at in range(rows)
-    ]
-
-
 def test_inside_a_claim_records_stay_those_that_it_gives() -> None:
-    rows = wide(6)
+    rows = [(at, f"{at}x") for at in range(6)]
     seen: list[Pair] = []
     small = shrunk(
         Pair(rows, rows[:5]), AddRemoveOne(), lambda p: bool(seen.append(p)), mixes=False

@@ -122,10 +122,10 @@ def test_odd_values_of_a_field(values, far, missing):
     assert str(missing_values(values)) == str(missing)
 
 
-FRAME = pd.DataFrame({"name": ["ann", "bob"], "pay": [1200.0, 40.0]})
+PEOPLE = pd.DataFrame({"name": ["ann", "bob"], "pay": [1200.0, 40.0]})
 
 
-CLAIM = {"eps": 1.0, "neighbors": "add_remove_one", "inputs": [FRAME], "n_jobs": 1, "seed": 1}
+CLAIM = {"eps": 1.0, "neighbors": "add_remove_one", "inputs": [PEOPLE], "n_jobs": 1, "seed": 1}
 
 
 def not_clipped(rows, rng):
