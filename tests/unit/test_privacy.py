@@ -193,9 +193,8 @@ def test_group_of_approximate_privacy():
     assert ApproximateDP(0.0, 0.01).group(3).delta == pytest.approx(0.03)
 
 
-@pytest.mark.parametrize(
-    ("keywords", "message"),
-    [
+def test_what_is_not_allowed():
+    for keywords, message in [
         ({}, "none of them.*eps=1.0"),
         ({"delta": 1e-6}, "delta=1e-06 without eps="),
         ({"eps": 1, "rho": 1}, "eps= and rho=: several claims.*one @dp_claim for each"),
@@ -226,11 +225,9 @@ def test_group_of_approximate_privacy():
         ({"guarantee": TradeOff(lambda x: 0.1 + x / 9 if x < 0.5 else 0.0)}, "rises"),
         ({"guarantee": TradeOff(lambda x: 0.4 if x < 0.3 else 0.0)}, "not convex"),
         ({"guarantee": TradeOff(lambda x: None)}, "raised TypeError"),
-    ],
-)
-def test_what_is_not_allowed(keywords, message):
-    with pytest.raises(ClaimError, match=f"(?s){message}"):
-        read_guarantee(keywords)
+    ]:
+        with pytest.raises(ClaimError, match=f"(?s){message}"):
+            read_guarantee(keywords)
 
 
 def test_what_is_proven_is_rounded_down_and_what_holds_is_rounded_up():

@@ -47,27 +47,24 @@ def delta_of(p, q, eps):
     return float(np.sum(np.maximum(p - math.exp(eps) * q, 0)))
 
 
-@pytest.mark.parametrize(
-    "parts",
-    [
+def test_approximate_privacy_adds_up_as_the_worst_pairs_do():
+    for parts in [
         [((0.5, 0.0), 1)],
         [((0.5, 0.01), 2), ((0.2, 0.0), 3)],
         [((0.1, 0.001), 2), ((0.17, 0.0), 2), ((1.0, 0.0), 1)],
         [((0.0, 0.02), 3)],
-    ],
-)
-def test_approximate_privacy_adds_up_as_the_worst_pairs_do(parts):
-    p, q = enumerated(parts)
-    given = [(ApproximateDP(*part), times) for part, times in parts]
-    whole = compose_profile(given)
-    for eps in LOSSES:
-        exact = delta_of(p, q, eps)
-        assert exact * (1 - 1e-12) - 1e-15 <= whole.function(eps) <= exact * (1 + 1e-3) + 1e-6
-    delta = delta_of(p, q, 0.3)
-    needed = smallest(ApproximateDP(9.0, delta * (1 + 2e-3) + 2e-6), given)
-    assert needed.delta == delta * (1 + 2e-3) + 2e-6
-    assert needed.eps <= 0.3 * (1 + 1e-9)
-    assert delta_of(p, q, needed.eps) <= needed.delta * (1 + 1e-12)
+    ]:
+        p, q = enumerated(parts)
+        given = [(ApproximateDP(*part), times) for part, times in parts]
+        whole = compose_profile(given)
+        for eps in LOSSES:
+            exact = delta_of(p, q, eps)
+            assert exact * (1 - 1e-12) - 1e-15 <= whole.function(eps) <= exact * (1 + 1e-3) + 1e-6
+        delta = delta_of(p, q, 0.3)
+        needed = smallest(ApproximateDP(9.0, delta * (1 + 2e-3) + 2e-6), given)
+        assert needed.delta == delta * (1 + 2e-3) + 2e-6
+        assert needed.eps <= 0.3 * (1 + 1e-9)
+        assert delta_of(p, q, needed.eps) <= needed.delta * (1 + 1e-12)
 
 
 def test_basic_composition():
@@ -125,20 +122,17 @@ def test_losses_are_only_ever_rounded_towards_more():
             assert lattice >= delta_of(p, q, eps) - 1e-12
 
 
-@pytest.mark.parametrize(
-    ("claim", "parts", "message"),
-    [
+def test_parts_that_add_up_to_no_such_claim():
+    for claim, parts, message in [
         (ApproximateDP(1.0), [(GaussianDP(1.0), 1)], "no eps with delta=0.0.*larger delta="),
         (ApproximateDP(1.0, 1e-6), [(ApproximateDP(0.1, 1e-6), 2)], "2 x .eps=0.1.*delta=2e-06"),
         (ZeroConcentratedDP(1.0), [(ApproximateDP(1.0, 1e-6), 1)], "claim rho= of each part"),
         (RenyiDP(((8.0, 1.0),)), [(RenyiDP(((2.0, 1.0),)), 1)], "claim RenyiDP of each part"),
         (ApproximateDP(1.0), [], "needs parts"),
         (ApproximateDP(1.0), [(ApproximateDP(1.0), 0)], "at least once"),
-    ],
-)
-def test_parts_that_add_up_to_no_such_claim(claim, parts, message):
-    with pytest.raises(ClaimError, match=f"(?s){message}"):
-        smallest(claim, parts)
+    ]:
+        with pytest.raises(ClaimError, match=f"(?s){message}"):
+            smallest(claim, parts)
 
 
 def test_against_dp_accounting():
@@ -227,9 +221,8 @@ def test_what_follows_allows_no_less(given):
             assert given.renyi_at(order) <= asked.renyi_at(order) * (1 + 1e-6)
 
 
-@pytest.mark.parametrize(
-    ("given", "asked", "follows"),
-    [
+def test_between_notions():
+    for given, asked, follows in [
         ({"eps": 1.0}, {"eps": 1.0, "delta": 1e-9}, True),
         ({"eps": 1.0, "delta": 1e-9}, {"eps": 1.0}, False),
         ({"eps": 1.1, "delta": 1e-9}, {"eps": 1.0, "delta": 0.1}, True),
@@ -246,10 +239,8 @@ def test_what_follows_allows_no_less(given):
         ({"auc": 0.7}, {"auc": 0.6}, False),
         ({"eps": 0.1}, {"auc": 0.9}, False),
         ({"guarantee": RenyiDP({2: 0.1})}, {"guarantee": RenyiDP({2: 0.1, 4: 0.2})}, False),
-    ],
-)
-def test_between_notions(given, asked, follows):
-    assert implies(read_guarantee(given), read_guarantee(asked)) == follows
+    ]:
+        assert implies(read_guarantee(given), read_guarantee(asked)) == follows
 
 
 def test_what_nearly_follows_does_not():

@@ -89,9 +89,8 @@ def test_neighbours_differ_in_no_more_records_than_their_group(d1, d2, relation)
     assert bool(relation.pair(d1, d2)) == bool(relation.pair(d2, d1)) == is_near
 
 
-@pytest.mark.parametrize(
-    ("relation", "d1", "d2", "why"),
-    [
+def test_what_keeps_inputs_from_being_neighbours():
+    for relation, d1, d2, why in [
         (AddRemoveOne(), [1, 0], [2], "2 records only in D and 1 record only in D'"),
         (AddRemoveOne(), [1, 0], [0, 1], "they hold the same records"),
         (AddRemoveOne(), 3, 4, "D is of type int, which is not a dataset"),
@@ -119,10 +118,8 @@ def test_neighbours_differ_in_no_more_records_than_their_group(d1, d2, relation)
         (ReplaceSpecial(), [1, 2], [1], "D has 2 records and D' 1 record"),
         (ReplaceSpecial(), [1, 2], [None, None], "2 records only in D and 0 records only in D'"),
         (AddRemoveOne(group=2), [1, 2, 3], [], "3 records only in D and 0 records only in D'"),
-    ],
-)
-def test_what_keeps_inputs_from_being_neighbours(relation, d1, d2, why):
-    assert why in relation.fault(d1, d2)
+    ]:
+        assert why in relation.fault(d1, d2)
 
 
 def one_more(d):
@@ -160,9 +157,8 @@ def test_a_predicate_accepts_neighbours():
     assert pairs(pairs=[([1], [2])], neighbors=close)
 
 
-@pytest.mark.parametrize(
-    ("function", "message"),
-    [
+def test_functions_that_do_not_work():
+    for function, message in [
         (lambda d: [d], "yields D itself, for D = [1]"),
         (lambda d: d, "yields 1, of type int, as a neighbour of D = [1]"),
         (lambda d: 3, "returned 3, of type int, for D = [1]. Return a list of the inputs"),
@@ -172,7 +168,5 @@ def test_a_predicate_accepts_neighbours():
         (lambda d1, d2: False, "accepts or yields none"),
         (lambda d1, d2: np.ones(3), "Return True or False"),
         (lambda a, b, c: True, "needs 3 arguments"),
-    ],
-)
-def test_functions_that_do_not_work(function, message):
-    assert message in refusal(inputs=[[1], [4]], neighbors=function)
+    ]:
+        assert message in refusal(inputs=[[1], [4]], neighbors=function)

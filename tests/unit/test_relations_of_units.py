@@ -155,9 +155,8 @@ def multiset(records):
     return frozenset(Counter(None if r is pd.NA else r for r in records).items())
 
 
-@pytest.mark.parametrize(
-    ("dataset", "null"),
-    [
+def test_missing_values_are_null():
+    for dataset, null in [
         ([1], None),
         (np.array([[1.0, 2.0]]), [math.nan, math.nan]),
         (np.array([(1.0, None)], dtype=[("a", "f4"), ("b", "O")]), (math.nan, None)),
@@ -166,30 +165,23 @@ def multiset(records):
         (pl.DataFrame({"a": [1], "b": ["x"]}), (None, None)),
         (pa.table({"a": [1]}), (None,)),
         ({"a": np.array([1.0]), "b": ["x"]}, (math.nan, None)),
-    ],
-    ids=str,
-)
-def test_missing_values_are_null(dataset, null):
-    (pair,) = ReplaceSpecial().pairs(dataset)
-    assert key(records_of(pair.d2)[0]) == key(null)
-    assert pair.difference == "one record nulled"
-    assert pair.reversed().difference == "one record restored"
+    ]:
+        (pair,) = ReplaceSpecial().pairs(dataset)
+        assert key(records_of(pair.d2)[0]) == key(null)
+        assert pair.difference == "one record nulled"
+        assert pair.reversed().difference == "one record restored"
 
 
-@pytest.mark.parametrize(
-    ("dataset", "said"),
-    [
+def test_types_without_missing_values():
+    for dataset, said in [
         (np.array([1]), "the dtype int64 has none. Write"),
         (pd.DataFrame({"a": [1], "b": [2]}), "replace_special({'a': 0, 'b': 0})"),
         ("abc", "replace_special('-')"),
         (pa.table([[1]], pa.schema([pa.field("a", pa.int8(), False)])), "the column 'a' has none"),
-    ],
-    ids=str,
-)
-def test_types_without_missing_values(dataset, said):
-    message = refusal(inputs=[dataset], neighbors="replace_special")
-    assert "cannot hold missing values" in message
-    assert said in message
+    ]:
+        message = refusal(inputs=[dataset], neighbors="replace_special")
+        assert "cannot hold missing values" in message
+        assert said in message
 
 
 def test_a_null_record_of_ones_own():
@@ -209,9 +201,8 @@ def test_a_null_record_of_ones_own():
     assert replace_special({"a": 1}) == replace_special({"a": 1}) != replace_special({"a": 2})
 
 
-@pytest.mark.parametrize(
-    ("keywords", "message"),
-    [
+def test_what_does_not_go_together():
+    for keywords, message in [
         ({"inputs": [[1]], "neighbors": add_remove_one(rows=3)}, "needs unit="),
         (
             {"inputs": queries(3), "neighbors": add_remove_one(unit="a")},
@@ -233,7 +224,5 @@ def test_a_null_record_of_ones_own():
             "user=7 has 2 rows, more than rows=1",
         ),
         ({"inputs": [[1]], "neighbors": 3}, "Invalid neighbors=3. Valid choices: 'add_remove_one'"),
-    ],
-)
-def test_what_does_not_go_together(keywords, message):
-    assert message in refusal(**keywords)
+    ]:
+        assert message in refusal(**keywords)

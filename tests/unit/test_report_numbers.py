@@ -115,23 +115,20 @@ LARGE = replace(
 MANY = tuple(f"{word} note, which is long: {'more of it, ' * 30}" for word in "abcdefgh")
 
 
-@pytest.mark.parametrize(
-    "result",
-    [
+def test_the_repr_fits_a_screen():
+    for result in [
         BROKEN,
         PASSED,
         replace(BROKEN, counterexample=LARGE, notes=MANY),
         replace(PASSED, verdict="inconclusive", hindrances=MANY[:1], notes=MANY),
         replace(PASSED, resolution=math.inf, e_value=None, bet_samples=None),
-    ],
-)
-def test_the_repr_fits_a_screen(result):
-    lines = repr(result).splitlines()
-    assert len(lines) <= 30
-    assert max(map(len, lines)) <= 80
-    assert lines[0] == "AuditResult("
-    assert f"  verdict={result.verdict!r}," in lines
-    assert "\n" not in str(result)
+    ]:
+        lines = repr(result).splitlines()
+        assert len(lines) <= 30
+        assert max(map(len, lines)) <= 80
+        assert lines[0] == "AuditResult("
+        assert f"  verdict={result.verdict!r}," in lines
+        assert "\n" not in str(result)
 
 
 def test_seconds_of_an_audit_that_was_too_slow_are_in_plain_digits():

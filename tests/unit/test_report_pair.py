@@ -50,9 +50,8 @@ def test_fields_that_change_nothing_are_told_as_such() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("d1", "d2", "said"),
-    [
+def test_what_differs_in_long_inputs() -> None:
+    for d1, d2, said in [
         (USERS, LESS, ["D[17]['spent']: 25.5 -> 0.0"]),
         (set(range(500)), set(range(499)), ["only in D: 499"]),
         (
@@ -83,13 +82,10 @@ def test_fields_that_change_nothing_are_told_as_such() -> None:
             ROWS.replace("77,user 77,231", "77,user 77,931"),
             ["D.splitlines()[77]: '77,user 77,231' -> '77,user 77,931'"],
         ),
-    ],
-    ids=lambda value: type(value).__name__,
-)
-def test_what_differs_in_long_inputs(d1: Any, d2: Any, said: list[str]) -> None:
-    lines = shown(d1, d2)
-    assert lines[0].startswith("D  = ")
-    assert lines[1:] == ["D' = D, except for this:", *(f"     {line}" for line in said)]
+    ]:
+        lines = shown(d1, d2)
+        assert lines[0].startswith("D  = ")
+        assert lines[1:] == ["D' = D, except for this:", *(f"     {line}" for line in said)]
 
 
 def test_short_inputs_are_shown_in_full() -> None:
@@ -101,20 +97,16 @@ def test_short_inputs_are_shown_in_full() -> None:
     assert twins[-1] == "     only in D: D[19] = 19.125"
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "found"),
-    [
+def test_parts_that_differ() -> None:
+    for before, after, found in [
         ([1, 2, 3], [1, 3], [("[1]", 2, ABSENT)]),
         ([1, 2], [2, 1], [("", [1, 2], [2, 1])]),
         ({"a": 1, "b": 2}, {"b": 2, "a": 1}, [("", {"a": 1, "b": 2}, {"b": 2, "a": 1})]),
         ([0.0], [-0.0], [("[0]", 0.0, -0.0)]),
         ({"u": [(1, [5, 6])]}, {"u": [(1, [5, 7])]}, [("['u'][0][1][1]", 6, 7)]),
         (1, True, [("", 1, True)]),
-    ],
-    ids=str,
-)
-def test_parts_that_differ(before: Any, after: Any, found: list[Any]) -> None:
-    assert repr(list(parts(before, after))) == repr(found)
+    ]:
+        assert repr(list(parts(before, after))) == repr(found)
 
 
 SALARIES = pd.DataFrame({"name": ["Ann", "Bob", "Cy"], "pay": [100, 250, 300]})

@@ -67,9 +67,8 @@ def test_each_claim_has_one_line_that_fits(width):
     )
 
 
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
+def test_what_was_found_stands_in_a_few_words():
+    for given, said in [
         ({"strength": "aligned", "resolution": 1 + 4e-15}, "loss at most 1.00"),
         ({"strength": "aligned", "resolution": 1.0001}, "loss at most 1.01"),
         ({"parameter": "scale", "resolution": 1.3}, "detects >= 1.30 times the claim"),
@@ -83,10 +82,8 @@ def test_each_claim_has_one_line_that_fits(width):
         ),
         ({"status": "inconclusive", "strength": "blind"}, "nothing tells D from D'"),
         ({"status": "violated", "one_sided": True}, "S comes on D only"),
-    ],
-)
-def test_what_was_found_stands_in_a_few_words(given, said):
-    assert short_finding(replace(rows()[1], **given)) == said
+    ]:
+        assert short_finding(replace(rows()[1], **given)) == said
 
 
 def test_a_violation_beyond_the_examples_is_told_as_such():
@@ -225,19 +222,16 @@ def test_summary_stays_below_the_limit_of_github():
     assert len(cells_of(text)) == 12
 
 
-@pytest.mark.parametrize(
-    ("changed", "said"),
-    [
+def test_the_reason_of_a_grade_is_one_sentence():
+    for changed, said in [
         ({"strength": "strong"}, None),
         ({"strength": "weak"}, "grade        weak: noise 2 times too small might"),
         ({"strength": "weak", "over_now": True}, "grade        weak: a loss above the claim"),
         ({"strength": "fair"}, "grade        fair: noise 1.25 times too small"),
         ({"strength": "fair", "delta": 1e-5}, "fair: noise 1.25 times too small, or a leak"),
         ({"strength": "fair", "unreached": ("a.py:3",)}, "at most fair: not all of its code"),
-    ],
-)
-def test_the_reason_of_a_grade_is_one_sentence(changed, said):
-    record = replace(Record.of(PASSED, COUNT, "shop/stats.py", 8), **changed)
-    lines = [line for line in verbose(record) if " grade " in line]
-    assert len(lines) == (said is not None)
-    assert said is None or said in lines[0]
+    ]:
+        record = replace(Record.of(PASSED, COUNT, "shop/stats.py", 8), **changed)
+        lines = [line for line in verbose(record) if " grade " in line]
+        assert len(lines) == (said is not None)
+        assert said is None or said in lines[0]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-import pytest
 from results import BROKEN, COUNT, FOUND, VIOLATION
 
 from pytest_dp import DPSniper
@@ -70,22 +69,19 @@ WEAK = replace(
 )
 
 
-@pytest.mark.parametrize(
-    ("fresh", "bets", "shown"),
-    [
+def test_an_output_of_one_side_is_said_in_place_of_a_bound_that_shows_nothing():
+    for fresh, bets, shown in [
         ((13, 0), (72, 0), "S comes in 13 of 13 runs on D and in none of 13 on D'"),
         ((0, 0), (72, 0), "S comes in 72 of 80 runs on D and in none of 80 on D'"),
         ((13, 0), (72, 10), "eps > 1.0"),
         ((0, 0), (0, 0), "eps > 1.0"),
-    ],
-)
-def test_an_output_of_one_side_is_said_in_place_of_a_bound_that_shows_nothing(fresh, bets, shown):
-    found = replace(WEAK.counterexample, counts=fresh, bet_counts=bets)
-    weak = replace(WEAK, counterexample=found)
-    assert headline(weak) == f"claimed eps = 1.0, but {shown} ({SURE})"
-    assert headline(replace(weak, lower=1.5)).startswith("claimed eps = 1.0, but eps >= 1.50 ")
-    row = Record.of(weak, COUNT, "shop/stats.py", 8)
-    assert short_finding(row) == ("S comes on D only" if "none" in shown else shown)
+    ]:
+        found = replace(WEAK.counterexample, counts=fresh, bet_counts=bets)
+        weak = replace(WEAK, counterexample=found)
+        assert headline(weak) == f"claimed eps = 1.0, but {shown} ({SURE})"
+        assert headline(replace(weak, lower=1.5)).startswith("claimed eps = 1.0, but eps >= 1.50 ")
+        row = Record.of(weak, COUNT, "shop/stats.py", 8)
+        assert short_finding(row) == ("S comes on D only" if "none" in shown else shown)
 
 
 def test_where_fresh_runs_are_few_the_bets_come_first_in_words():
@@ -191,19 +187,16 @@ def test_a_leak_is_told_in_delta_too_and_fits():
     assert max(map(len, lines)) <= 76
 
 
-@pytest.mark.parametrize(
-    ("result", "said"),
-    [
+def test_what_is_said_now_and_then():
+    for result, said in [
         (AT_THE_CLAIM, "more than 4.85e8"),
         (shown(eps_clopper_pearson=-math.inf), "DP-Sniper bound none"),
         (shown(diagnosis=()), "The line of code that leaks was not found."),
         (replace(shown(p_value=1.1e-11), claim=LEAKY), ", p-value < 1e-09, "),  # at any level below
         (replace(BROKEN, name="noisy_count"), "Reproduce: audit(..., seed=0x8f2c) As"),
         (replace(BROKEN, name=SHELL), "Reproduce: pytest 'a.py::f[eps=1.0-mode=\"$HOME\"]' --dp-"),
-    ],
-)
-def test_what_is_said_now_and_then(result, said):
-    assert said in " ".join(violation(result).split())
+    ]:
+        assert said in " ".join(violation(result).split())
 
 
 def test_of_games_only_the_records_that_break_the_claim_are_listed():

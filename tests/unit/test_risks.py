@@ -68,9 +68,8 @@ def test_the_miss_rate_is_told_beside_that_of_chance():
     assert made(rows).miss_rate(0.95).interval == (0, 1)
 
 
-@pytest.mark.parametrize(
-    ("wrong", "said"),
-    [
+def test_bad_input_is_refused():
+    for wrong, said in [
         ({"runs": 3}, "runs=3"),
         ({"records": 4}, "records=4"),
         ({"population": [1]}, "type of data="),
@@ -79,11 +78,9 @@ def test_the_miss_rate_is_told_beside_that_of_chance():
         ({"max_seconds": "1 h"}, "max_seconds='1 h'"),
         ({"classifier": "forest"}, "classifier='forest'"),
         ({"params": {"scale": [1, 2]}}, "takes one"),
-    ],
-)
-def test_bad_input_is_refused(wrong, said):
-    with pytest.raises(ClaimError, match=said):
-        membership_risk(noisy_sum, **{"data": DATA, "records": [3], "runs": 8, **wrong})
+    ]:
+        with pytest.raises(ClaimError, match=said):
+            membership_risk(noisy_sum, **{"data": DATA, "records": [3], "runs": 8, **wrong})
 
 
 def test_without_a_population_there_is_nothing_to_compare_with():

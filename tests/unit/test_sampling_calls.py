@@ -29,34 +29,28 @@ def antithetic(data, rng, size):
     return 3.7 + np.stack([noise, -noise], axis=1).reshape(-1, 2)[:size]
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "message"),
-    [
+def test_vectorized_mechanisms_that_are_wrong():
+    for mechanism, message in [
         (lambda data, rng, size: rng.random(size + 1), "101 outputs|26|outputs for"),
         (lambda data, rng, size: rng.random(), "a single value"),
         (lambda data, rng, size: np.full(size, rng.random()), "share their noise"),
         (lambda data, rng, size: np.repeat(rng.random(-(-size // 2)), 2)[:size], "share their"),
         (lambda data, rng, size: [(x, "a") for x in [*rng.random(size // 2)] * 2], "share"),
         (antithetic, "mirror"),
-    ],
-)
-def test_vectorized_mechanisms_that_are_wrong(mechanism, message):
-    with pytest.raises(ClaimError, match=message):
-        drawn_vectorized(mechanism)
+    ]:
+        with pytest.raises(ClaimError, match=message):
+            drawn_vectorized(mechanism)
 
 
-@pytest.mark.parametrize(
-    "mechanism",
-    [
+def test_vectorized_mechanisms_that_are_right():
+    for mechanism in [
         lambda data, size: np.zeros(size),
         lambda data, rng, size: rng.random(size) < 0.001,
         lambda data, rng, size: [[rng.random()] * int(rng.integers(3)) for _ in range(size)],
         lambda data, rng, size: rng.integers(2, size=size),
         lambda data, rng, size: rng.geometric(0.5, size) - rng.geometric(0.5, size),
-    ],
-)
-def test_vectorized_mechanisms_that_are_right(mechanism):
-    assert len(drawn_vectorized(mechanism, 3000)) == 3000
+    ]:
+        assert len(drawn_vectorized(mechanism, 3000)) == 3000
 
 
 def adds_in_place(data, rng):
@@ -72,26 +66,23 @@ def test_a_table_that_is_only_read_is_not_called_changed():
     assert some.notes == []
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "make"),
-    [
+def test_a_changed_input_is_given_afresh():
+    for mechanism, make in [
         (lambda d, rng: d.pop() + len(d) + rng.random(), lambda: [1, 2, 3]),
         (adds_in_place, lambda: np.arange(3.0)),
         (lambda d, rng: d[0].append(1) or len(d[0]) + rng.random(), lambda: ([],)),
         (lambda d, rng: d.setdefault("n", len(d)) + rng.random(), lambda: {"a": 1}),
-    ],
-)
-def test_a_changed_input_is_given_afresh(mechanism, make):
-    data = make()
-    some = sampler(mechanism)
-    given = Input(data)
-    drawn = some.draw([Draw(given, 200, (1, 0, 0)), Draw(given, 40, (1, 1, 0))], Deadline(30))
-    whole = {int(output) for part in drawn for output in part}
-    assert len(whole) == 1
-    assert some.notes == ["changes its input: every run was given a fresh copy"]
-    assert str(data) == str(make())
-    fresh = mechanism(make(), np.random.default_rng(0))
-    assert whole == {int(fresh)}
+    ]:
+        data = make()
+        some = sampler(mechanism)
+        given = Input(data)
+        drawn = some.draw([Draw(given, 200, (1, 0, 0)), Draw(given, 40, (1, 1, 0))], Deadline(30))
+        whole = {int(output) for part in drawn for output in part}
+        assert len(whole) == 1
+        assert some.notes == ["changes its input: every run was given a fresh copy"]
+        assert str(data) == str(make())
+        fresh = mechanism(make(), np.random.default_rng(0))
+        assert whole == {int(fresh)}
 
 
 def test_exceptions_on_some_runs_are_outputs():

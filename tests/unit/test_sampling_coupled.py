@@ -69,26 +69,23 @@ def test_one_draw_a_call_is_shared(mechanism):
     assert_independent(x, y)
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
+def test_kept_generators_are_restarted_and_put_back():
+    for make in [
         in_a_closure,
         lambda: Owner(np.random.Generator(np.random.MT19937(3))),
         lambda: Owner(np.random.RandomState(3)),
         lambda: OfTheStandardLibrary(random.Random(3)),
-    ],
-)
-def test_kept_generators_are_restarted_and_put_back(make):
-    mechanism = make()
-    pair = Pair(mechanism)
-    (source,) = pair.sampler.call.captured.generators
-    before = str(generators.state_of(source))
-    assert pair.can_couple()
-    x, y = pair.draw()
-    assert {round(a - b, 6) for a, b in zip(x, y, strict=True)} == {1.0}
-    assert len(set(x)) == 2_000
-    assert_independent(x, y)
-    assert str(generators.state_of(source)) == before
+    ]:
+        mechanism = make()
+        pair = Pair(mechanism)
+        (source,) = pair.sampler.call.captured.generators
+        before = str(generators.state_of(source))
+        assert pair.can_couple()
+        x, y = pair.draw()
+        assert {round(a - b, 6) for a, b in zip(x, y, strict=True)} == {1.0}
+        assert len(set(x)) == 2_000
+        assert_independent(x, y)
+        assert str(generators.state_of(source)) == before
 
 
 @pytest.mark.parametrize("kept", [False, True])

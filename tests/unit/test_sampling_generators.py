@@ -21,35 +21,29 @@ from pytest_dp.running.sampler import Draw
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "keywords"),
-    [
+def test_a_generator_is_injected():
+    for mechanism, keywords in [
         (by_name, {}),
         (lambda data, **given: given["gen"].random(), {"rng": "gen"}),
         (functools.partial(lambda scale, data, rng: scale * rng.random(), 2.0), {}),
         (Keeper().method, {}),
         (lambda data, scale, rng=None: scale * rng.random(), {"params": {"scale": 2.0}}),
-    ],
-)
-def test_a_generator_is_injected(mechanism, keywords):
-    drawn = outputs(mechanism, **keywords)
-    assert len(set(drawn)) == 40
-    assert drawn == outputs(mechanism, **keywords)
-    assert drawn != outputs(mechanism, seed=2, **keywords)
+    ]:
+        drawn = outputs(mechanism, **keywords)
+        assert len(set(drawn)) == 40
+        assert drawn == outputs(mechanism, **keywords)
+        assert drawn != outputs(mechanism, seed=2, **keywords)
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "keywords", "message"),
-    [
+def test_a_claim_that_does_not_fit_the_signature():
+    for mechanism, keywords, message in [
         (by_name, {"rng": "gen"}, "no such parameter"),
         (by_name, {"params": {"scale": 1}}, "scale"),
         (lambda data, other: 0, {}, "params="),
         (3, {}, "not callable"),
-    ],
-)
-def test_a_claim_that_does_not_fit_the_signature(mechanism, keywords, message):
-    with pytest.raises(ClaimError, match=message):
-        sampler(mechanism, **keywords)
+    ]:
+        with pytest.raises(ClaimError, match=message):
+            sampler(mechanism, **keywords)
 
 
 def test_generators_are_restored_after_errors():

@@ -35,9 +35,8 @@ class Connection:
 CANNOT_BE_COPIED = Connection()
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "replayable"),
-    [
+def test_replayable():
+    for mechanism, replayable in [
         (lambda data: secrets.randbelow(1000), False),
         (lambda data: random.SystemRandom().random() < 0.5, False),
         (lambda data, rng: rng.random() + secrets.randbelow(2), False),
@@ -46,13 +45,11 @@ CANNOT_BE_COPIED = Connection()
         (lambda data: random.random(), True),
         (lambda data, rng: [np.array([rng.random(), np.nan])], True),
         (lambda data: 3, True),
-    ],
-)
-def test_replayable(mechanism, replayable):
-    some = sampler(mechanism)
-    some.warm_up(Input([1]), Deadline(30))
-    assert some.replayable is replayable
-    assert some.runs <= 130
+    ]:
+        some = sampler(mechanism)
+        some.warm_up(Input([1]), Deadline(30))
+        assert some.replayable is replayable
+        assert some.runs <= 130
 
 
 def seldom(data):

@@ -46,18 +46,15 @@ def gaussians(records, rng):
     return np.array([sum(records), len(records)]) + rng.normal(scale=[1.0, 2.0])
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "d1", "d2", "loss"),
-    [
+def test_movement_is_the_loss_in_closed_form():
+    for mechanism, d1, d2, loss in [
         (noisy_sum, [1, 2], [1, 2, 6], 6 / 2),
         (noisy_sum, [1, 2], [2, 1], 0.0),
         (prefix_sums, [1, 2, 3], [1, 7, 3], 5 / 0.5),
         (gaussians, [1], [1, 3], math.hypot(3.0, 1 / 2)),
         (lambda records, rng: round(noisy_sum(records, rng)), [1], [1, 6], 6 / 2),
-    ],
-)
-def test_movement_is_the_loss_in_closed_form(mechanism, d1, d2, loss):
-    assert movement(mechanism, d1, d2).loss == pytest.approx(loss, rel=1e-6)
+    ]:
+        assert movement(mechanism, d1, d2).loss == pytest.approx(loss, rel=1e-6)
 
 
 WRAPPED = {

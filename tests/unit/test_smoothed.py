@@ -79,27 +79,24 @@ def weights(data, rng):
     return int(rng.choice(3, p=chances))
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "vector", "steepness"),
-    [
+def test_what_mechanisms_do_with_numbers():
+    """The outputs of 4,000 real runs, but for numbers with noise."""
+    for mechanism, vector, steepness in [
         (numpy_functions, [1.0, 2.0, 3.0], HARD),
         (python_functions, [0.5, 1.5], HARD),
         (whole_numbers, [0.0], STEEPNESS),
         (weights, [0.2, 0.5], STEEPNESS),
-    ],
-)
-def test_what_mechanisms_do_with_numbers(mechanism, vector, steepness):
-    """The outputs of 4,000 real runs, but for numbers with noise."""
-    rng, runs, real = np.random.default_rng(1), 4_000, {}
-    for _ in range(runs):
-        output = mechanism(vector, rng=rng)
-        values = tuple(output) if isinstance(output, list | tuple) else (output,)
-        values = tuple(Smooth if isinstance(v, float) else v for v in values)
-        real[values] = real.get(values, 0) + 1
-    found = shares(mechanism, vector, steepness)
-    assert {k for k, n in real.items() if n > runs / 100} <= found.keys()
-    for key, share in found.items():
-        assert share == pytest.approx(real.get(key, 0) / runs, abs=0.05)
+    ]:
+        rng, runs, real = np.random.default_rng(1), 4_000, {}
+        for _ in range(runs):
+            output = mechanism(vector, rng=rng)
+            values = tuple(output) if isinstance(output, list | tuple) else (output,)
+            values = tuple(Smooth if isinstance(v, float) else v for v in values)
+            real[values] = real.get(values, 0) + 1
+        found = shares(mechanism, vector, steepness)
+        assert {k for k, n in real.items() if n > runs / 100} <= found.keys()
+        for key, share in found.items():
+            assert share == pytest.approx(real.get(key, 0) / runs, abs=0.05)
 
 
 def as_text(data, rng):

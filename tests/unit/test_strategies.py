@@ -68,17 +68,14 @@ def test_neighbors(data, relation):
     assert d1 != d2
 
 
-@pytest.mark.parametrize(
-    ("make", "part"),
-    [
+def test_what_is_refused():
+    for make, part in [
         (lambda: records(), "with names, for dicts"),
         (lambda: records(numbers(0, 1), age=numbers(0, 1)), "with names, for dicts"),
         (lambda: tables({}), "Write at least one"),
         (lambda: tables({"n": numbers(0, 1)}, kind="arrow"), "'pandas', 'polars', 'dict'"),
         (lambda: neighbors(st.lists(numbers(0, 1)), "swap"), "'replace_one'"),
-    ],
-)
-def test_what_is_refused(make, part):
-    with pytest.raises(ClaimError, match="Invalid") as caught:
-        make()
-    assert part in str(caught.value)
+    ]:
+        with pytest.raises(ClaimError, match="Invalid") as caught:
+            make()
+        assert part in str(caught.value)
