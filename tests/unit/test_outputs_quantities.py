@@ -20,10 +20,6 @@ from pytest_dp.readers.lattices import grids, remainders
 pytestmark = pytest.mark.slow
 
 
-def texts(found):
-    return [feature.text for feature in found]
-
-
 leaves = st.one_of(
     st.integers(-3, 3), st.floats(-5, 5), st.sampled_from([math.inf, -math.inf, math.nan]),
     st.sampled_from([True, None, "a"]),

@@ -183,18 +183,6 @@ def buffered(size, draw=lambda rng: rng.laplace(), per_input=False):
     return mechanism
 
 
-def beside_a_buffer(size, draw):
-    """Outputs may tell nearly nothing; what is taken from the stream does."""
-    kept: deque[float] = deque()
-
-    def mechanism(data, rng):
-        if not kept:
-            kept.extend(draw(rng) for _ in range(size))
-        return sum(data) + draw(rng) + kept.popleft()
-
-    return mechanism
-
-
 def cached(most):
     @functools.lru_cache(most)
     def noise(length):
@@ -206,7 +194,6 @@ def cached(most):
 REMEMBERING = {
     "buffer per input": buffered(50, per_input=True),
     "buffer of coin tosses": buffered(1_000, lambda rng: rng.random() < 0.02),
-    "second noise from a buffer": beside_a_buffer(10_000, lambda rng: rng.laplace()),
     "cache": cached(None),
 }
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 import functools
 import math
 import re
+import zlib
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,12 +17,12 @@ import pytest
 from hypothesis import find
 from hypothesis import strategies as st
 
-from pytest_dp import audit, queries
+from pytest_dp import add_remove_one, audit, queries, replace_one
 from pytest_dp.claiming.claim import expand
 from pytest_dp.claiming.settings import Settings
 from pytest_dp.data.relations import RELATIONS, Pair
 from pytest_dp.pairs import resolved, source_of
-from pytest_dp.proposers import compared_values
+from pytest_dp.proposers import compared_values, widened
 from pytest_dp.proposers.constants import constants_of
 from pytest_dp.proposers.datasets_like import datasets_like
 from pytest_dp.proposers.odd_values import far_values, missing_values
@@ -47,12 +50,6 @@ def test_datasets_like_examples_hold_constants_and_numbers_between(is_wanted):
 
 def above(ages, rng):
     return float(len(ages)) if sum(ages) > 777 else len(ages) + rng.laplace()
-
-
-def twice(answers, rng):
-    if answers[0] > 40 and answers[2] == 17:
-        return answers[0]
-    return sum(answers) + rng.laplace()
 
 
 def as_bytes(answers, rng):
@@ -90,14 +87,6 @@ def test_an_input_that_takes_a_new_way_has_neighbours(seed):
     assert any(is_open(pair.d1) != is_open(pair.d2) for pair in pairs)
 
 
-def test_nested_conditions_on_answers_are_met():
-    def is_open(answers):
-        return answers[0] > 40 and answers[2] == 17
-
-    pairs = found_for(twice, inputs=queries(4), neighbors="one_query")
-    assert any(is_open(pair.d1) != is_open(pair.d2) for pair in pairs)
-
-
 def test_answers_at_the_ends_of_small_types_are_tried_without_a_comparison():
     pairs = found_for(as_bytes, inputs=queries(3), neighbors="one_query")
     assert any(127 in pair.d1 and 128 in pair.d2 for pair in pairs)
@@ -122,12 +111,6 @@ def test_odd_values_of_a_field(values, far, missing):
     assert str(missing_values(values)) == str(missing)
 
 
-PEOPLE = pd.DataFrame({"name": ["ann", "bob"], "pay": [1200.0, 40.0]})
-
-
-CLAIM = {"eps": 1.0, "neighbors": "add_remove_one", "inputs": [PEOPLE], "n_jobs": 1, "seed": 1}
-
-
 def not_clipped(rows, rng):
     return sum(second for _, second in rows) + rng.laplace(scale=0.2)
 
@@ -135,7 +118,8 @@ def not_clipped(rows, rng):
 @pytest.mark.slow
 def test_the_field_that_matters_is_named():
     rows = [(0.1, 0.2), (0.3, -0.1), (0.0, 0.2)]
-    result = audit(not_clipped, **{**CLAIM, "inputs": [rows]})
+    claim = {"eps": 1.0, "neighbors": "add_remove_one", "inputs": [rows], "n_jobs": 1, "seed": 1}
+    result = audit(not_clipped, **claim)
     assert re.match(r"record\[1\] = -?\d", result.beyond.outside)
 
 
@@ -183,3 +167,57 @@ def test_constants_are_found_wherever_the_code_has_them():
     assert {58, "ab", "x", 77} <= set(values_of(functools.partial(encloses, more="x"), k=77))
     assert {43, 66} <= set(values_of(Model()))
     assert {43, 66} <= set(values_of(Model().of))
+
+
+FRAME = pd.DataFrame(
+    {
+        "user_id": list("aabccc"),
+        "age": np.array([1, 2, 3, 4, 5, 120], dtype=np.int8),
+        "city": pd.Categorical(list("xyxxyx"), categories=list("xyz")),
+    }
+)
+CLAIMS = [
+    {"neighbors": add_remove_one(unit="user_id", rows=3), "inputs": [FRAME]},
+    {"neighbors": replace_one(unit="user_id", rows=3), "inputs": [FRAME]},
+    {"neighbors": "replace_special", "inputs": [[3, 1, None, 2]]},
+    {"neighbors": "add_remove_one", "inputs": [{3, 1}, {2}]},
+    {"neighbors": "add_remove_one", "inputs": [np.array([3, 255], dtype=np.uint8)]},
+    {"neighbors": "one_query", "inputs": queries(3)},
+]
+
+
+def scrambled(data: Any, rng: np.random.Generator) -> float:
+    """Return an answer that moves farther on some pairs than on others."""
+    content = str(data.to_dict("list") if isinstance(data, pd.DataFrame) else data)
+    if len(data) == 4:
+        content += "4"
+    return float(zlib.crc32(content.encode()) % 1_000) + rng.laplace()
+
+
+def proposed(keywords: dict[str, Any], most: int, seed: int = 5) -> tuple[Any, list[Pair]]:
+    (claim,) = expand({"eps": 1.0, **keywords})
+    promise = resolved(claim.promise)
+    settings = Settings(seed=seed)
+    given = source_of(claim, seed, "inputs=...")
+    source = widened(given, promise, prepare(scrambled, claim.arguments), settings)
+    pairs: list[Pair] = []
+    while len(pairs) < most and (pair := source.more()) is not None:
+        pairs.append(pair)
+    return promise.relation, pairs
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("keywords", CLAIMS, ids=lambda k: "-".join(map(str, k.values()))[:40])
+def test_it_is_what_the_claim_speaks_of(keywords: dict[str, Any]) -> None:
+    found = (proposed(keywords, 60, seed) for seed in range(5, 20))
+    relation, pairs = next((relation, pairs) for relation, pairs in found if pairs)
+    for pair in pairs:
+        assert not relation.fault(pair.d1, pair.d2), pair
+        if relation.name == "one_query":
+            assert min(*pair.d1, *pair.d2) >= 0, "counts are not negative"
+            assert "(the patterns have 0 to 2)" in pair.beyond
+        for data in (pair.d1, pair.d2):
+            if getattr(relation, "rows", None):
+                assert max(Counter(data["user_id"]).values(), default=0) <= 3
+            if isinstance(data, pd.DataFrame):
+                assert list(data.dtypes) == list(FRAME.dtypes)

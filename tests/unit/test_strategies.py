@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import doctest
-import math
 
 import pandas as pd
 import polars as pl
@@ -23,16 +22,6 @@ def test_the_examples_are_true():
     failed, attempted = doctest.testmod(strategies)
     assert not failed
     assert attempted > 15
-
-
-@few
-@given(numbers(-3, 5), numbers(-3, 0.5), numbers(0, 1, nan=True))
-def test_numbers(whole, share, odd):
-    assert isinstance(whole, int)
-    assert -3 <= whole <= 5
-    assert isinstance(share, float)
-    assert -3 <= share <= 0.5
-    assert math.isnan(odd) or odd in (0, 1)
 
 
 @few
