@@ -114,9 +114,11 @@ def gated(is_open):
 
 
 ROWS = st.lists(st.tuples(st.integers(0, 99), st.integers(0, 99)), max_size=5)
+FOUR_ROWS = st.lists(st.tuples(st.integers(0, 99), st.integers(0, 99)), min_size=4, max_size=6)
 NAMES_OF = st.lists(st.text("abcxyzABC-019", max_size=6), max_size=4)
 GATES = {
     "fields": (lambda data: any(5 * a - 3 * b == 77 for a, b in data), ROWS),
+    "looked up": (lambda data: len({a for a, _ in data}) < len(data) - 1, FOUR_ROWS),
     "prefix": (lambda data: any(name.startswith("x-9") for name in data), NAMES_OF),
     "numpy": (lambda data: np.dot(data, [3, 1, 2]) == 700, queries(3)),
 }
