@@ -41,7 +41,7 @@ _FRACTIONS = {2: "half", 3: "a third", 4: "a quarter", 5: "a fifth", 10: "a tent
 def simplest(
     ranked: RankedEvent, table: Table, on_d: Bools, rank: Rank, kept_rank: float = KEPT_RANK
 ) -> RankedEvent:
-    """The event that is easiest to read and nearly as suspicious on the same search samples.
+    """Return the event that is easiest to read and nearly as suspicious on the same search samples.
 
     Tries half-lines for intervals and thresholds with fewer digits; takes the first that retains
     the share `kept_rank` of the rank. Ranks of 0 and below leave the event as it is.
@@ -62,7 +62,7 @@ def simplest(
 
 
 def _simpler(condition: Between) -> Iterator[Between]:
-    """Simpler conditions, the simplest first."""
+    """Yield simpler conditions, the simplest first."""
     shapes = [condition]
     if condition.low is not None and condition.high is not None:
         shapes = [replace(condition, low=None), replace(condition, high=None), condition]
@@ -96,7 +96,7 @@ def diagnose(
     guarantee: Guarantee,
     searched: Sequence[Table] = (),
 ) -> tuple[str, ...]:
-    """Sentences about a counterexample, the most telling first.
+    """Return sentences about a counterexample, the most telling first.
 
     There is no event if nothing can be read off it. `counts` are the fresh outputs in the event
     among the `runs` on D and on D'; `searched` are outputs of the search on either.

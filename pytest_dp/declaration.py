@@ -120,7 +120,7 @@ class Neighbors:
 
 
 def queries(*lengths: int) -> Queries:
-    """Neighbouring vectors of counting-query answers, in the patterns of StatDP's Table 1.
+    """Return neighbouring vectors of counting-query answers, in the patterns of StatDP's Table 1.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def queries(*lengths: int) -> Queries:
 
 
 def values(options: Iterable[Any]) -> Values:
-    """Single inputs of which any two are neighbours, as in local differential privacy.
+    """Return single inputs of which any two are neighbours, as in local differential privacy.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ def values(options: Iterable[Any]) -> Values:
 
 
 def add_remove_one(*, unit: Unit = OPEN, rows: int | None = OPEN, group: int = OPEN) -> Neighbors:
-    """Neighbours of which one has a record more than the other.
+    """Return neighbours of which one has a record more than the other.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ def add_remove_one(*, unit: Unit = OPEN, rows: int | None = OPEN, group: int = O
 
 
 def replace_one(*, unit: Unit = OPEN, rows: int | None = OPEN, group: int = OPEN) -> Neighbors:
-    """Neighbours of which one has another record in place of a record of the other.
+    """Return neighbours of which one has another record in place of a record of the other.
 
     It takes the parameters of ``add_remove_one``.
     """
@@ -192,7 +192,7 @@ def replace_one(*, unit: Unit = OPEN, rows: int | None = OPEN, group: int = OPEN
 def replace_special(
     record: Any = OPEN, *, unit: Unit = OPEN, rows: int | None = OPEN, group: int = OPEN
 ) -> Neighbors:
-    """Neighbours of which one has the null record in place of a record of the other.
+    """Return neighbours of which one has the null record in place of a record of the other.
 
     It also takes the parameters of ``add_remove_one``.
 

@@ -97,7 +97,7 @@ class LossEstimate(Estimate):
     _deltas: tuple[DeltaBounds, ...] = field(default=(), repr=False, compare=False)
 
     def __str__(self) -> str:
-        """The value, how it is known, and where it is largest, a line each."""
+        """Return the value, how it is known, and where it is largest, a line each."""
         lines = [f"{self._value()} ({self.mode}: {_HOW[self.mode]})"]
         if self.pair != (None, None):
             lines.append(f"  on D = {on_one_line(self.pair[0])}, D' = {on_one_line(self.pair[1])}")
@@ -148,7 +148,7 @@ def estimate(
     check: bool = True,
     **keywords: Any,
 ) -> LossEstimate:
-    """The loss of a mechanism on pairs of neighbouring inputs, without a claim.
+    """Return the loss of a mechanism on pairs of neighbouring inputs, without a claim.
 
     If all outcomes can be enumerated, the loss is known without a sample. If a shift of the draws
     cancels the difference of the inputs, it is bounded from above. Otherwise it is estimated: an

@@ -87,7 +87,7 @@ class MembershipRisk:
     runs: int
 
     def __str__(self) -> str:
-        """A line for each record, the most at risk first."""
+        """Return a line for each record, the most at risk first."""
         lines = [f"{'record':>12}  {'R_MS':>12}  {'R_T':>12}"]
         for one in sorted(self.records, key=lambda one: -one.fixed[0]):
             shown = [_write_area(one.fixed), "-" if one.drawn is None else _write_area(one.drawn)]
@@ -121,7 +121,7 @@ class MembershipRisk:
         return root, math.sqrt(max(mean, 0.0) + spread) - root
 
     def miss_rate(self, threshold: float) -> MissRate:
-        """How many records with an R_MS of the threshold or more have an R_T below it."""
+        """Return how many records with an R_MS of the threshold or more have an R_T below it."""
         fixed, error, drawn, other = self._compared()
         high = fixed >= threshold
         error, other = (np.maximum(by, MIN_ERROR) for by in (error, other))
@@ -317,7 +317,7 @@ class _Drawing:
 
 
 def _others(population: Any, data: Any, targets: Sequence[Target]) -> Any:
-    """The population without the target records."""
+    """Return the population without the target records."""
     kind, own = type_of(population), type_of(data)
     if kind is None or kind is not own or kind.detail(population) != kind.detail(data):
         raise invalid("population", population, "Allowed: a dataset of the type of data=.")
@@ -357,7 +357,7 @@ def _areas(call: Call, inputs: Sequence[Any], sign: int, plan: _Plan) -> list[Ar
 def _crossed_over(
     inside: Any, outside: Any, labels: Sequence[str], classifier: Any, seed: int
 ) -> Areas:
-    """The mean area of two halves, each scored by what was learned from the other."""
+    """Return the mean area of two halves, each scored by what was learned from the other."""
     middle = len(inside) // 2
     found = []
     for known, held_out in (

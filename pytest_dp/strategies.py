@@ -43,7 +43,7 @@ Kind = Literal["pandas", "polars", "dict"]
 
 
 def numbers(low: float, high: float, *, nan: bool = False) -> SearchStrategy[Any]:
-    """Numbers between two ends, these included: whole ones if both ends are.
+    """Return numbers between two ends, these included: whole ones if both ends are.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def numbers(low: float, high: float, *, nan: bool = False) -> SearchStrategy[Any
 
 
 def categories(values: Iterable[Any], *, missing: bool = False) -> SearchStrategy[Any]:
-    """One of some values.
+    """Return one of some values.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def categories(values: Iterable[Any], *, missing: bool = False) -> SearchStrateg
 
 
 def records(*fields: SearchStrategy[Any], **columns: SearchStrategy[Any]) -> SearchStrategy[Any]:
-    """Records: tuples of unnamed fields, or dicts of named ones.
+    """Return records: tuples of unnamed fields, or dicts of named ones.
 
     Examples
     --------
@@ -113,7 +113,7 @@ def tables(
     max_size: int | None = None,
     kind: Kind | None = None,
 ) -> SearchStrategy[Any]:
-    """Tables with records as rows, with the same dtypes in all of them, empty ones included.
+    """Return tables with records as rows, with the same dtypes in all of them, empty ones included.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def tables(
 def histograms(
     bins: int | Sequence[Any], *, max_count: int = 1_000
 ) -> SearchStrategy[list[int]] | SearchStrategy[dict[Any, int]]:
-    """Counts: a list of this length, or a dict with one for each label.
+    """Return counts: a list of this length, or a dict with one for each label.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ def _dicts_in_order(columns: Mapping[Any, SearchStrategy[Any]]) -> SearchStrateg
 def neighbors(
     datasets: SearchStrategy[Any], relation: str | Neighbors | Callable[..., Any]
 ) -> SearchStrategy[tuple[Any, Any]]:
-    """Pairs (D, D') of neighbours: D from a strategy, new records from another draw of it.
+    """Return pairs (D, D') of neighbours: D from a strategy, new records from another draw of it.
 
     Parameters
     ----------

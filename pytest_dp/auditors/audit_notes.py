@@ -52,7 +52,7 @@ def _undone(bets: BettingAudit) -> str:
 
 
 def _quicker(bets: BettingAudit) -> str:
-    """What makes audits of such a mechanism quicker."""
+    """Return what makes audits of such a mechanism quicker."""
     sizes = (len(s.pair.d1) for s in bets.seen if isinstance(s.pair.d1, Sized))
     longest = max(sizes, default=0)
     ways = {

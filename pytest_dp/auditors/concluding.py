@@ -134,7 +134,7 @@ def conclude(bets: BettingAudit) -> AuditFinding:
 
 
 def _resolution(caught: float, facts: dict[str, Any]) -> float:
-    """What would have been caught: nothing where that is not to be relied on."""
+    """Return what would have been caught: nothing where that is not to be relied on."""
     return math.inf if facts.get("blind") or "far_below" in facts else caught
 
 
@@ -164,7 +164,7 @@ def with_what_is_beyond(bets: BettingAudit, finding: AuditFinding) -> AuditFindi
 
 
 def _refuted_fields(bets: BettingAudit, known: list[PairState]) -> dict[str, Any]:
-    """Fields of the result of a claim that is refuted on one of these pairs."""
+    """Return fields of the result of a claim that is refuted on one of these pairs."""
     bets.session.budget.start_reporting()
     broken = max(known, key=lambda state: state.earned)
     shown_of, winner = smallest(bets, broken)
@@ -178,7 +178,7 @@ def _refuted_fields(bets: BettingAudit, known: list[PairState]) -> dict[str, Any
 
 
 def _bets(bets: BettingAudit) -> dict[str, Any]:
-    """Fields of the result that tell of the bets; what was left out is noted."""
+    """Return fields of the result that tell of the bets; what was left out is noted."""
     session, claimed = bets.session, bets.queue.claimed
     seen, beyond = min(len(bets.seen), claimed), bets.beyond()
     proposed = len(bets.seen) - seen + (len(beyond.seen) if beyond is not bets else 0)
@@ -196,7 +196,7 @@ def _bets(bets: BettingAudit) -> dict[str, Any]:
 def _not_refuted(
     bets: BettingAudit, known: list[PairState], caught: float, facts: dict[str, Any], seen: str
 ) -> Verdict:
-    """The verdict on a claim that stands, with notes on what it is worth.
+    """Return the verdict on a claim that stands, with notes on what it is worth.
 
     `seen` is the sentence on where a claim is suspect.
 
@@ -241,7 +241,7 @@ def _not_refuted(
 
 
 def _of_delta(bets: BettingAudit, caught: Caught) -> dict[str, Any]:
-    """Fields of the result of a claim that stands: what it may lose now, and rare leaks."""
+    """Return fields of the result of a claim that stands: what it may lose now, and rare leaks."""
     session = bets.session
     fields = {"may_lose": caught.now, "rarest": caught.rarest, "misses_delta": False}
     if caught.sees(session.guarantee):
@@ -334,14 +334,14 @@ def _is_blind(
 
 
 def _are_alike(bets: BettingAudit, known: list[PairState]) -> bool:
-    """Whether both inputs always gave the same outputs, with the same random numbers."""
+    """Return whether both inputs always gave the same outputs, with the same random numbers."""
     return not cannot_be_read(bets.pool) and all(state.outputs.alike() for state in known)
 
 
 def _counterexample(
     bets: BettingAudit, witness: Witness, shown: Bound | None, bet: int
 ) -> Counterexample:
-    """The counterexample that is shown; `bet` pairs of outputs were bet on."""
+    """Return the counterexample that is shown; `bet` pairs of outputs were bet on."""
     seen = partial(seen_before, witness, pairs=bet)
     session = bets.session
     bound = shown or Bound(NO_COUNTS, session.guarantee, session.budget.alpha)
@@ -351,7 +351,7 @@ def _counterexample(
 
 
 def _in_time(bets: BettingAudit, compute: Callable[[], T]) -> T | None:
-    """The outcome of a computation that is only shown; None if there is no time for it."""
+    """Return the outcome of a computation that is only shown; None if there is no time for it."""
     try:
         return compute()
     except OutOfTime as out:
@@ -362,7 +362,7 @@ def _in_time(bets: BettingAudit, compute: Callable[[], T]) -> T | None:
 
 
 def _divergence(bets: BettingAudit, winner: PairState) -> Distance | None:
-    """How far apart the outputs on the pair that was bet on best are as a whole."""
+    """Return how far apart the outputs on the pair that was bet on best are as a whole."""
     deadline = bets.session.budget.reporting_deadline(CLOSER_TIME)
     with contextlib.suppress(OutOfTime):
         bets.look_closer(winner, min(CLOSER_LOOK, TIMES_CLOSER * winner.drawn), deadline)

@@ -154,7 +154,7 @@ def _confirmed(session: Session, finding: AuditFinding) -> AuditResult:
 def _confirmed_copies(
     sampler: Sampler, budget: Budget, example: Counterexample | None, items: list[Input], event: Any
 ) -> list[Copies] | str:
-    """Outputs on both inputs of the mechanism as it starts afresh, or why it does not."""
+    """Return outputs on both inputs of the mechanism as it starts afresh, or why it does not."""
     pristine = sampler.call.pristine
     reasons = [pristine.reason] if pristine and pristine.reason else []
     while True:
@@ -212,7 +212,7 @@ def _runs_alone(
 def _independent_copies(
     sampler: Sampler, budget: Budget, example: Counterexample | None, items: list[Input], event: Any
 ) -> list[Copies]:
-    """Outputs on both inputs of the mechanism as it starts afresh, which look independent.
+    """Return outputs on both inputs of the mechanism as it starts afresh, which look independent.
 
     Raises CannotCopy if it does not start afresh, OutOfTime if time is up, and DependentRuns if
     its runs depend on those before.
@@ -237,7 +237,7 @@ def _independent_copies(
 
 
 def _unconfirmed(session: Session, result: AuditResult, why: str) -> AuditResult:
-    """An inconclusive result in place of a violation, which may come of what is kept."""
+    """Return an inconclusive result in place of a violation, which may come of what is kept."""
     reason = (
         "looks violated, but an answer that is drawn once and then repeated would look the same, "
         f"and the mechanism could not be restarted: {why}"
@@ -281,7 +281,7 @@ def _refuse_files(
 
 
 def _answers(copied: Copies) -> set[str]:
-    """The first answers of each copy, as texts."""
+    """Return the first answers of each copy, as texts."""
     return {safe_repr(output) for outputs in copied for output in outputs[:2]}
 
 

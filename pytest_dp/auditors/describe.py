@@ -32,7 +32,7 @@ def describe_finding(
 
 
 def _with_nobody(session: Session, example: Any) -> list[tuple[Any, Any]]:
-    """The empty dataset, twice, where the claim speaks of it."""
+    """Return the empty dataset, twice, where the claim speaks of it."""
     relation = session.claim.promise.relation
     if not isinstance(relation, OfRecords) or relation.keeps_length or not kind_of(example):
         return []

@@ -141,7 +141,7 @@ def _tally(budget: Budget, witness: Witness) -> Tally:
 
 
 def _counted(seed: int, witness: Witness, sums: list[Ints]) -> Counts:
-    """Counts of a witness, by those of a `Tally` on either input.
+    """Return counts of a witness, by those of a `Tally` on either input.
 
     Each output at the threshold of an attack is included with a probability.
     """

@@ -75,7 +75,7 @@ def seed_in(settings: Settings) -> int:
 def quantities_of(
     settings: Settings, state: PairState, table: Table, on_d: Bools, paired: int
 ) -> list[Feature]:
-    """What a classifier is shown of outputs on a pair; see `attacks.quantities`."""
+    """Return what a classifier is shown of outputs on a pair; see `attacks.quantities`."""
     about = quantities(settings, table, on_d, paired)
     if table.is_extract:
         return about
@@ -103,7 +103,7 @@ def joints_of(parts: Iterable[list[Any]], binnings: Sequence[Binning]) -> list[I
 
 
 def edge(record: Record, guarantee: Guarantee) -> float:
-    """The edge that a pair has shown, in standard deviations of a payoff."""
+    """Return the edge that a pair has shown, in standard deviations of a payoff."""
     return suspicion(record, guarantee) / math.sqrt(max(record.pairs, 1))
 
 

@@ -25,7 +25,7 @@ NOTHING = Past()
 
 
 def note_of(earlier: Evidence) -> str:
-    """What counts in this run beside its own evidence."""
+    """Return what counts in this run beside its own evidence."""
     value = f"{e_value(earlier.log_e_value):.2g}"
     runs = "an earlier run" if earlier.runs == 1 else f"{earlier.runs:,} earlier runs"
     return f"the evidence of {runs} counts as well: an e-value of {value} before this one"

@@ -55,7 +55,7 @@ class Pool:
         self._alive: list[Any] = []  # so that nothing else gets the id of what was added
 
     def add(self, data: Any) -> int:
-        """The position of an input, which is added if it is new."""
+        """Return the position of an input, which is added if it is new."""
         item = Input(data)
         key = item.frozen if item.frozen is not None else id(data)
         if key not in self._position:
@@ -124,7 +124,7 @@ def never_varies(sampler: Sampler, pool: Pool, *, by_features: bool) -> bool:
 
 
 def _constant(pool: Pool) -> str:
-    """What outputs that never vary may mean, and what to do."""
+    """Return what outputs that never vary may mean, and what to do."""
     value = _first_outputs(pool).raw[0]
     if empty := _empty_output(pool):
         return f"{empty} in all {pool.runs:,} runs: {LARGER_GROUPS}"
@@ -133,7 +133,7 @@ def _constant(pool: Pool) -> str:
 
 
 def blind(pool: Pool) -> str:
-    """What it may mean that nothing tells inputs apart, and what to do."""
+    """Return what it may mean that nothing tells inputs apart, and what to do."""
     return nearly_empty(pool) or BLIND
 
 
@@ -156,14 +156,14 @@ def _empty_output(pool: Pool) -> str:
 
 
 def _is_empty(output: Any) -> bool:
-    """Whether an output is a container, a table or a text with nothing in it."""
+    """Return whether an output is a container, a table or a text with nothing in it."""
     if isinstance(output, dict) and output:
         return all(map(_is_empty, output.values()))
     return isinstance(output, Sized) and not len(output)
 
 
 def cannot_be_read(pool: Pool) -> str:
-    """A sentence about outputs that cannot be read; empty if all can."""
+    """Return a sentence about outputs that cannot be read; empty if all can."""
     outputs = _first_outputs(pool)
     hidden = opaque_types(outputs.levels)
     if not hidden:

@@ -50,7 +50,7 @@ def movement_sentence(screened: Screened, guarantee: Guarantee) -> str:
 
 
 def described(bound: Bound, witness: Witness) -> str:
-    """The event with its counts."""
+    """Return the event with its counts."""
     c1, n1, c2, n2 = bound.counts.four
     loss = bound.guarantee.spanning(*(f"{end:.3g}" for end in bound.loss))
     return f"{witness.event}: in {c1:,} of {n1:,} runs on D, {c2:,} of {n2:,} on D'; {loss}"
@@ -69,7 +69,7 @@ def counterexample(
     screened: Screened,
     seen: Callable[[Any], Counts] | None = None,
 ) -> Counterexample:
-    """The counterexample that the counts give.
+    """Return the counterexample that the counts give.
 
     `bound` is of no counts where no effort was left for held-out runs. `seen` tells how often an
     event came among the outputs that were bet on.
@@ -124,7 +124,7 @@ def pictures_of(bound: Bound | None, tested: Tested | None, *, violated: bool) -
 
 
 def event_of(bound: Bound) -> tuple[Interval, Interval] | None:
-    """Error rates of what was counted on held-out samples; None if nothing was."""
+    """Return the error rates of what was counted on held-out samples; None if nothing was."""
     counts = bound.counts
     if not counts.n1:
         return None

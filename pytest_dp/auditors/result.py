@@ -14,7 +14,7 @@ class AuditResult(Result):  # noqa: D101  its base says it
     __doc__ = Result.__doc__  # for help()
 
     def __str__(self) -> str:
-        """The outcome in a line."""
+        """Return the outcome in a line."""
         from pytest_dp.report.headline import headline
 
         why = f"; {self.reason}" if self.verdict == "inconclusive" else ""
@@ -31,14 +31,14 @@ class AuditResult(Result):  # noqa: D101  its base says it
         return Record.of(self).as_dict()
 
     def _repr_html_(self) -> str:
-        """The claim with its counterexample and its pictures, for notebooks."""
+        """Return the claim with its counterexample and its pictures, for notebooks."""
         from pytest_dp.report.html import fragment
         from pytest_dp.report.record import Record
 
         return fragment(Record.of(self, pictures=True))
 
     def to_json(self, indent: int | None = 2) -> str:
-        """The same as JSON."""
+        """Return the same as JSON."""
         import json
 
         return json.dumps(self.to_dict(), indent=indent, allow_nan=False)

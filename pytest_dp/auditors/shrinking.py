@@ -96,7 +96,7 @@ class _Search:
         return True
 
     def breaks(self, pair: Pair) -> bool:
-        """Whether the claim is refuted on this pair too, and in the same way."""
+        """Return whether the claim is refuted on this pair too, and in the same way."""
         pair = replace(pair, beyond=self.session.source.bounds.beyond(pair))
         if self.session.is_report_only(pair) != self.only_told or self._is_over():
             return False

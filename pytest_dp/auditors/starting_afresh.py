@@ -149,7 +149,7 @@ def note_few(sampler: Sampler, done: int, planned: int, what: str = "copies") ->
 
 
 def keep_answers(outputs: Copies) -> bool:
-    """Whether each copy gives one answer again and again, and not all give the same."""
+    """Return whether each copy gives one answer again and again, and not all give the same."""
     texts = [[safe_repr(output) for output in copy] for copy in outputs]
     return all(len(set(copy)) == 1 for copy in texts) and len({copy[0] for copy in texts}) > 1
 
@@ -162,7 +162,7 @@ def _apart(
     runs: int,
     deadline: Deadline,
 ) -> Copies:
-    """Outputs of processes that share nothing any more of what all of them draw from.
+    """Return outputs of processes that share nothing any more of what all of them draw from.
 
     While something is the same in all of them, it may be a coin that each has thrown once and
     keeps: there are so many that fair ones fall alike with chance alpha at most. Of coins that
@@ -175,7 +175,7 @@ def _apart(
 
 
 def _has_constants(outputs: Copies, event: Any) -> bool:
-    """Whether the event, or a part of the output, is the same in all runs."""
+    """Return whether the event, or a part of the output, is the same in all runs."""
     events = binary_events(tabulate(join_outputs(outputs)), event)
     return any(len(np.unique(inside)) == 1 for inside in events)
 
@@ -209,13 +209,13 @@ def _draw_alike(outputs: Copies) -> bool:
 
 
 def by_chance(outputs: Copies) -> bool:
-    """Whether independent runs might repeat what each copy gave first: a coin soon does."""
+    """Return whether independent runs might repeat what each copy gave first: a coin soon does."""
     first = surprise([safe_repr(copy[0]) for copy in outputs])
     return (len(outputs[0]) - 1) * first < -math.log(NOT_IID)
 
 
 def binary_events(table: Table, event: Any) -> Iterator[Bools]:
-    """Which outputs are in the event, and in about the upper half at each place."""
+    """Yield which outputs are in the event, and in about the upper half at each place."""
     if isinstance(event, Event):
         yield event.mask(table)
     elif isinstance(event, Attack):

@@ -87,7 +87,7 @@ class Caught:
         return guarantee.noise_below(self.now) < FAR_BELOW
 
     def sees(self, guarantee: Guarantee) -> bool:
-        """Whether leaks would be seen that are a few times as likely as a claim's delta."""
+        """Return whether leaks would be seen that are a few times as likely as a claim's delta."""
         return not guarantee.delta or self.rarest <= DELTAS * guarantee.delta
 
 

@@ -85,7 +85,7 @@ def read_in_time(session: Session, state: PairState, guarantee: Guarantee) -> Wi
 def count_divergence(
     session: Session, pool: Pool, state: PairState, alpha: float, deadline: Deadline
 ) -> Distance | None:
-    """A lower bound on a divergence, on held-out samples: what no single event can show.
+    """Return a lower bound on a divergence, on held-out samples: what no single event can show.
 
     None if the claim bounds none, or nothing can be shown. The bet on it is fixed by what is known
     of the pair; the samples that it is settled on are drawn afterwards.
@@ -114,7 +114,7 @@ def count_divergence(
 
 
 def seen_before(witness: Witness, event: Any, pairs: int) -> Counts:
-    """How often an event came among the first `pairs` outputs on either input."""
+    """Return how often an event came among the first `pairs` outputs on either input."""
     state = witness.state
     table, on_d = state.outputs.table()
     inside = event.mask(table)

@@ -118,7 +118,7 @@ def conjunction(
     rank: Rank,
     kept_rank: float,
 ) -> RankedEvent | None:
-    """The most promising event of up to four conditions."""
+    """Return the most promising event of up to four conditions."""
     events = search(table, on_d, rank, about, limit=1)
     if not events:
         return None

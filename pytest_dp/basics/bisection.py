@@ -23,7 +23,7 @@ def smallest(
     limit: float,
     relative: float = 1e-4,
 ) -> float:
-    """The smallest number above `low` that is caught, by default to a ten-thousandth.
+    """Return the smallest number above `low` that is caught, by default to a ten-thousandth.
 
     It is looked for up to `high`, then twice as far each time. It is infinite if nothing is caught
     before that is beyond `limit`.

@@ -18,7 +18,7 @@ QUIET_SECONDS = 2.0
 
 
 def _second(module: ModuleType) -> ModuleType:
-    """A module of the interpreter, loaded once more."""
+    """Return a module of the interpreter, loaded once more."""
     spec = BuiltinImporter.find_spec(module.__name__)
     if spec is None or spec.loader is None:  # an interpreter that is built in another way
         return module
@@ -41,12 +41,12 @@ _ELSEWHERE = [0.0]
 
 
 def seconds() -> float:
-    """Seconds that pass, from some point in time on."""
+    """Return the seconds that pass, from some point in time on."""
     return float(_clock.perf_counter())
 
 
 def process_seconds() -> float:
-    """Processor seconds of this process, and of others that have worked for it."""
+    """Return the processor seconds of this process, and of others that have worked for it."""
     return float(_clock.process_time()) + _ELSEWHERE[0]
 
 
@@ -76,15 +76,15 @@ class Stopwatch:
 
 
 def processor_seconds() -> float:
-    """Seconds for which this thread has computed."""
+    """Return the seconds for which this thread has computed."""
     return float(_clock.thread_time())
 
 
 def since_1970() -> float:
-    """Seconds since 1970: a clock that processes share."""
+    """Return the seconds since 1970: a clock that processes share."""
     return _START + seconds()
 
 
 def now() -> datetime:
-    """The time in UTC."""
+    """Return the time in UTC."""
     return datetime.fromtimestamp(since_1970(), UTC)

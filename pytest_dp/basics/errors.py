@@ -63,11 +63,11 @@ class InconclusiveWarning(UserWarning):
 
 
 def invalid(name: str, value: object, allowed: str) -> ClaimError:
-    """The error for a value, saying what is allowed instead."""
+    """Return the error for a value, saying what is allowed instead."""
     return ClaimError(f"Invalid {name}={on_one_line(value, 200)}. {allowed}")
 
 
 def did_you_mean(asked: object, known: Iterable[str], most: int = 1) -> str:
-    """A question that names the closest of some names; empty if none is close."""
+    """Return a question that names the closest of some names; empty if none is close."""
     close = difflib.get_close_matches(str(asked), known, most)
     return f" Did you mean {' or '.join(map(repr, close))}?" if close else ""

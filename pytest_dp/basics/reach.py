@@ -133,7 +133,7 @@ def _of_function(function: types.FunctionType, foreign: bool) -> Iterator[tuple[
 def _of_module(
     module: types.ModuleType, names: list[str], foreign: bool
 ) -> Iterator[tuple[Any, str]]:
-    """The variables of a module that go by some names, and of its own modules."""
+    """Yield the variables of a module that go by some names, and of its own modules."""
     if is_library(module.__name__) or (is_installed(module) and not foreign):
         return
     for name in names:
@@ -183,7 +183,7 @@ def is_bound(cell: types.CellType) -> bool:
 
 
 def names_in(code: types.CodeType) -> set[str]:
-    """Names used by a function and by the functions written inside it."""
+    """Return names used by a function and by the functions written inside it."""
     names = set(code.co_names)
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):

@@ -30,7 +30,7 @@ def safe_repr(value: Any) -> str:
 
 
 def without_addresses(text: str) -> str:
-    """A repr that is the same in every process."""
+    """Return a repr that is the same in every process."""
     return _ADDRESS.sub("", text)
 
 
@@ -38,7 +38,7 @@ _ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+")
 
 
 def on_one_line(value: Any, limit: int = 60) -> str:
-    """The repr of any object, cut off at `limit` characters."""
+    """Return the repr of any object, cut off at `limit` characters."""
     try:
         return shorten_line(_start_of_repr(value, MAX_SPACES * limit), limit)
     except Exception:
@@ -51,7 +51,7 @@ beginning of an object with many spaces is shorter than it may be."""
 
 
 def _start_of_repr(value: Any, limit: int) -> str:
-    """The beginning of a repr, at least `limit` characters of it: lists may be long."""
+    """Return the beginning of a repr, at least `limit` characters of it: lists may be long."""
     if type(value) not in (list, tuple):
         return repr(value)
     start, end = "[]" if isinstance(value, list) else "()"

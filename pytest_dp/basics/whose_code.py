@@ -19,7 +19,7 @@ _QUIET |= {"pytest", "_pytest", "pytest_dp"}
 
 
 def root_of(name: Any) -> str:
-    """The package of a module, by its name."""
+    """Return the package of a module, by its name."""
     return str(name or "").partition(".")[0]
 
 

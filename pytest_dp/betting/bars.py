@@ -60,11 +60,11 @@ class Bars:
         return codes
 
     def counts(self, table: Table) -> Ints:
-        """How often each code comes."""
+        """Return how often each code comes."""
         return np.bincount(self.codes(table), minlength=2 * self.size)
 
     def histogram(self, on_d: Ints, on_d2: Ints) -> Histogram:
-        """The bars, by counts of codes on either input; without empty ones at the ends."""
+        """Return the bars, by counts of codes on either input; without empty ones at the ends."""
         outside, within = (np.stack([on_d, on_d2])[:, part::2].T for part in (0, 1))
         named = [*self.spans, *((name, None, None) for _, name in self.kinds)]
         bars = [
@@ -81,7 +81,7 @@ class Bars:
 
 
 def bars_of(event: Event | Attack, table: Table) -> Bars:
-    """The bars that show an event best, by some outputs."""
+    """Return the bars that show an event best, by some outputs."""
     numbers, which, kind, keys = _read(event, table)
     spans, edges = _spans(numbers[which], [end for end in _ends(event) if math.isfinite(end)])
     counts, within = (
@@ -95,7 +95,7 @@ def bars_of(event: Event | Attack, table: Table) -> Bars:
 
 
 def _feature(event: Event | Attack) -> Any:
-    """The quantity that an event speaks of first; None if that is the whole output."""
+    """Return the quantity that an event speaks of first; None if that is the whole output."""
     return None if isinstance(event, Attack) else getattr(event.conditions[0], "feature", None)
 
 
@@ -167,7 +167,7 @@ def _edges(numbers: Floats, ends: list[float]) -> Floats:
 
 
 def _name(key: Hashable, kind: Ints, which: int, table: Table) -> str:
-    """The name of a kind; of a whole output, that output."""
+    """Return the name of a kind; of a whole output, that output."""
     if isinstance(key, str):
         return key
     output = table.raw[int(np.flatnonzero(kind == which)[0])]

@@ -32,7 +32,7 @@ class Binning(Protocol):
         """How many bins there are."""
 
     def bins(self, table: Table) -> BinNumbers:
-        """The bin of every output, shape (n,)."""
+        """Return the bin of every output, shape (n,)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +96,6 @@ def cuts_of(odds: Floats, max_cuts: int) -> Floats:
 
 
 def joint_counts(bins1: BinNumbers, bins2: BinNumbers, width: int) -> Ints:
-    """How many pairs of outputs fell into each pair of bins, shape (width, width)."""
+    """Return how many pairs of outputs fell into each pair of bins, shape (width, width)."""
     both = bins1.astype(np.int64) * width + bins2
     return np.bincount(both, minlength=width * width).reshape(width, width)

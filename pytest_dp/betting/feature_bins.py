@@ -63,7 +63,7 @@ class FeatureBins:
         return self.ordered + len(self.atoms.values) + len(self.categories) + 3
 
     def codes(self, table: Table) -> BinCodes:
-        """The bin of every output, shape (n,)."""
+        """Return the bin of every output, shape (n,)."""
         numbers, kinds = self.feature.columns(table)
         codes = np.searchsorted(self.cuts, numbers, side="right").astype(np.uint16)
         if len(self.atoms.values):
@@ -145,7 +145,7 @@ def _cuts(values: Clusters, counts: Ints, max_bins: int) -> Floats:
 
 
 def quantiles(n: int, even: int, far_out: int, least: float) -> Ints:
-    """Positions in so many sorted values, by `quantile_levels`."""
+    """Return positions in so many sorted values, by `quantile_levels`."""
     at = (quantile_levels(n, even, far_out, least) * n).astype(np.int64)
     return np.unique(np.clip(at, min(1, n - 1), n - 1))
 

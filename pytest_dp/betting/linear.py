@@ -47,7 +47,7 @@ class Design:
     flags: tuple[tuple[Feature, Category], ...]
 
     def matrix(self, table: Table) -> Floats:
-        """One row for each output, shape (n, columns)."""
+        """Return one row for each output, shape (n, columns)."""
         rows = np.zeros((len(table), len(self.numbers) + len(self.flags)))
         for i, (feature, mean, deviation) in enumerate(self.numbers):
             values, kinds, _ = numbers_and_categories(feature, table)
@@ -69,7 +69,7 @@ class Design:
 
 
 def design(table: Table, features: list[Feature]) -> Design:
-    """What varies among the outputs of a table."""
+    """Return what varies among the outputs of a table."""
     numbers, flags = [], []
     for feature in features:
         values, kinds, names = numbers_and_categories(feature, table)
@@ -129,7 +129,7 @@ class Classified:
         return odds
 
     def chances(self, rows: Floats) -> Floats:
-        """The probability of the first input, for each row."""
+        """Return the probability of the first input, for each row."""
         try:
             probabilities = np.asarray(self.classifier.predict_proba(rows), dtype=np.float64)
         except Exception as error:

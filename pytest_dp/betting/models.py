@@ -27,7 +27,7 @@ class Posterior(Protocol):
 
 
 def quantities(settings: Settings, table: Table, on_d: Bools, paired: int = 0) -> list[Feature]:
-    """What a classifier is shown of each output.
+    """Return what a classifier is shown of each output.
 
     The two classifiers of the paper see the numbers and categories of an output, all others also
     its sums, differences, extremes and counts. The user's own function, and the bits of doubles,

@@ -13,7 +13,7 @@ from pytest_dp.outputs.table import Table, tabulate
 
 
 def scores(model: Posterior, table: Table) -> Floats:
-    """Log odds, rounded so that equal outputs score the same in batches of any size."""
+    """Return the log odds, rounded so that equal outputs score the same in batches of any size."""
     rounded: Floats = np.round(model.log_odds(table), 9) + 0.0
     return rounded
 
@@ -39,20 +39,20 @@ class Attack:
     """The quantities that add most to the score, with typical values inside and outside."""
 
     def hits(self, table: Table) -> tuple[Bools, Bools]:
-        """Which outputs score above the threshold, and which right at it."""
+        """Return which outputs score above the threshold, and which right at it."""
         signed = self.scores(table)
         return signed > self.threshold, signed == self.threshold
 
     def scores(self, table: Table) -> Floats:
-        """The score of each output, in nats."""
+        """Return the score of each output, in nats."""
         return self.sign * scores(self.model, table)
 
     def score(self, output: Any) -> float:
-        """The score of one output, in nats."""
+        """Return the score of one output, in nats."""
         return float(self.scores(tabulate([output]))[0])
 
     def mask(self, table: Table) -> Bools:
-        """Which outputs score above the threshold."""
+        """Return which outputs score above the threshold."""
         return self.hits(table)[0]
 
     def __call__(self, output: Any) -> float:

@@ -30,11 +30,11 @@ class Tally:
         return np.concatenate([[len(table)], np.sum(self.hits(table), 1), *codes])
 
     def hits(self, table: Table) -> list[Bools]:
-        """Which outputs are in the event, and at its threshold."""
+        """Return which outputs are in the event, and at its threshold."""
         if isinstance(self.event, Attack):
             return list(self.event.hits(table))
         return [self.event.mask(table), np.zeros(len(table), bool)]
 
     def histogram(self, on_d: Ints, on_d2: Ints) -> Histogram | None:
-        """The bars, by counts on either input; None if there are none."""
+        """Return the bars, by counts on either input; None if there are none."""
         return None if self.bars is None else self.bars.histogram(on_d[3:], on_d2[3:])

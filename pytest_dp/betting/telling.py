@@ -46,7 +46,7 @@ def digits_for(attack: Attack, shown: Floats) -> int:
 
 
 def _typical(feature: Feature, table: Table, rows: Bools) -> str:
-    """The median of the numbers, or the commonest category, whatever is there more often."""
+    """Return the median of the numbers, or the commonest category, whatever is there more often."""
     numbers, codes = feature.columns(table)
     numbers, codes = numbers[rows], codes[rows]
     if (codes == NUMBER).mean() > 0.5:

@@ -21,7 +21,7 @@ def dp_command(
     cwd: str | os.PathLike[str] | None = None,
     env: Mapping[str, str] | None = None,
 ) -> Program:
-    """A mechanism that is a program: data to its stdin, its output from stdout.
+    """Return a mechanism that is a program: data to its stdin, its output from stdout.
 
     Parameters
     ----------

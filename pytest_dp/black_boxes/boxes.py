@@ -100,11 +100,11 @@ class BlackBox:
             raise invalid("at_once", self.at_once, allowed)
 
     def __reduce__(self) -> Any:
-        """A copy starts with no connection of this one."""
+        """Return a copy starts with no connection of this one."""
         return type(self), tuple(getattr(self, part.name) for part in fields(self) if part.init)
 
     def __call__(self, data: Any, /, *, size: int | None = None, **params: Any) -> Any:
-        """One output; with a size, so many of them, by several runs at once."""
+        """Return one output; with a size, so many of them, by several runs at once."""
         sent = encode_data(self.send, data)
         for name in params:
             if not self._mentions(name):
@@ -119,7 +119,7 @@ class BlackBox:
             return list(threads.map(lambda _: self._outcome(sent, params), range(size)))
 
     def _outcome(self, sent: bytes, params: Mapping[str, Any]) -> Any:
-        """One of many runs: what it raised is an output of its own."""
+        """Return one of many runs: what it raised is an output of its own."""
         try:
             return self._value(self._ask(sent, params))
         except CannotRun:
@@ -146,7 +146,7 @@ class BlackBox:
 
     @abstractmethod
     def _ask(self, sent: bytes, params: Mapping[str, Any]) -> str:
-        """The answer of one run."""
+        """Return the answer of one run."""
 
 
 @dataclass(eq=False)
@@ -235,7 +235,7 @@ class Service(BlackBox):
         return text
 
     def _connected(self) -> HTTPConnection:
-        """A connection that was kept and still stands, or a new one."""
+        """Return a connection that was kept and still stands, or a new one."""
         while self._idle:
             with suppress(IndexError):  # taken by another thread
                 process, kept = self._idle.pop()

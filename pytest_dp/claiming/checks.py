@@ -14,7 +14,7 @@ Check = Callable[[str, Any], Any]
 
 
 def number_between(low: float, high: float, allowed: str) -> Check:
-    """A number strictly between two others."""
+    """Return a number strictly between two others."""
 
     def check(name: str, value: Any) -> float:
         number = isinstance(value, Real) and not isinstance(value, bool)
@@ -26,21 +26,21 @@ def number_between(low: float, high: float, allowed: str) -> Check:
 
 
 def probability_check(example: str) -> Check:
-    """A number strictly between 0 and 1."""
+    """Return a number strictly between 0 and 1."""
     return number_between(0, 1, f"a probability between 0 and 1, such as {example}")
 
 
 def read_whole_number(
     name: str, value: Any, allowed: str = " above 0, such as 3", least: int = 1
 ) -> int:
-    """A whole number."""
+    """Return a whole number."""
     if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
         raise invalid(name, value, f"Allowed: a whole number{allowed}.")
     return int(value)
 
 
 def read_choice(name: str, value: Any, choices: Collection[str]) -> str:
-    """One of several words."""
+    """Return one of several words."""
     if not isinstance(value, str) or value not in choices:
         hint = did_you_mean(value.lower(), choices) if isinstance(value, str) else ""
         raise invalid(name, value, f"Valid choices: {', '.join(map(repr, choices))}.{hint}")

@@ -168,7 +168,7 @@ def expand(keywords: Mapping[str, Any]) -> list[Claim]:
 
 
 def _about_membership(given: Mapping[str, Any]) -> list[Claim]:
-    """The claims of `risk_claim`: one for each combination of ``params``."""
+    """Return the claims of `risk_claim`: one for each combination of ``params``."""
     missing = [name for name in ("auc", "data", "records") if name not in given]
     if missing:
         raise ClaimError(
@@ -281,7 +281,7 @@ def _name(mechanism: Any) -> str:
 
 
 def variants(given: Mapping[str, Any]) -> list[tuple[Arguments, str]]:
-    """Arguments and label for each combination of ``params``.
+    """Return arguments and label for each combination of ``params``.
 
     Where the guarantee is still left open, as the marker of a test may do, the label is empty.
 
@@ -310,7 +310,7 @@ def variants(given: Mapping[str, Any]) -> list[tuple[Arguments, str]]:
 
 
 def _fixed_and_drawn(given: Mapping[str, Any]) -> tuple[dict[str, list[Any]], dict[str, Any]]:
-    """The ``params`` whose values are given, and those that have a strategy."""
+    """Return the ``params`` whose values are given, and those that have a strategy."""
     choices: dict[str, list[Any]] = dict(given.get("params", {}))
     drawn = {name: choices.pop(name)[0] for name in list(choices) if is_strategy(choices[name][0])}
     for name in NUMBERS:
@@ -382,7 +382,7 @@ def _of_group(promised: Guarantee, relation: Relation | None) -> Guarantee:
 
 
 def _value(name: str, given: Any, params: Mapping[str, Any]) -> Any:
-    """A keyword of the guarantee as given, or the value of the parameter of that name."""
+    """Return a keyword of the guarantee as given, or the value of the parameter of that name."""
     if not isinstance(given, str) or name not in NUMBERS:
         return given
     if given in params:

@@ -50,7 +50,7 @@ class Claims:
 
 
 def claims(entries: Mapping[str, Claimed]) -> Claims:
-    """A table of claims, each of which is a test: those on a library, say.
+    """Return a table of claims, each of which is a test: those on a library, say.
 
     Written as ``laplace = claims({"scale 1": Claimed(noise, eps=1.0, pairs=[(0, 1)]), ...})`` in a
     module of tests, it gives a test ``laplace[scale 1]`` for each entry, and one for each of its

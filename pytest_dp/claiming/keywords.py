@@ -35,7 +35,7 @@ _NONE_IS_A_VALUE = [name for name in KEYWORDS if getattr(Settings(), name, ...) 
 
 
 def read(keywords: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of keywords, each checked by itself; those left open are left out.
+    """Return the values of keywords, each checked by itself; those left open are left out.
 
     None is a value of settings that are None by default, and leaves all others open.
 
@@ -50,7 +50,7 @@ def read(keywords: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_one(name: str, value: Any) -> Any:
-    """The value of one keyword; None if it leaves the choice open."""
+    """Return the value of one keyword; None if it leaves the choice open."""
     if name in FIELDS:
         return read_field(name, value)
     return None if value is None else _OF_PROMISES[name](name, value)
@@ -121,7 +121,7 @@ def _params(name: str, value: Any) -> dict[str, list[Any]]:
 
 
 def _strategy_of(name: str, given: Between) -> Any:
-    """A strategy of the numbers of a range."""
+    """Return a strategy of the numbers of a range."""
     ends = given.low, given.high
     real = all(isinstance(end, Real) and not isinstance(end, bool) for end in ends)
     if not real or not all(map(math.isfinite, ends)) or not given.low < given.high:
@@ -194,14 +194,14 @@ def _unit(name: str, value: Any) -> Any:
 
 
 def _pairs(name: str, value: Any) -> Any:
-    """The pairs; names and functions are looked up when the claim is audited."""
+    """Return the pairs; names and functions are looked up when the claim is audited."""
     if isinstance(value, str) or callable(value) or is_strategy(value):
         return value
     return read_pairs(name, value)
 
 
 def read_pairs(name: str, value: Any) -> tuple[tuple[Any, Any], ...]:
-    """Pairs (D, D') as a tuple of tuples."""
+    """Return pairs (D, D') as a tuple of tuples."""
     allowed = "Allowed: a non-empty list of pairs (D, D'), such as [([1, 0], [1])]."
     try:
         pairs = list(islice(value, MAX_PAIRS + 1)) if hasattr(value, "__next__") else list(value)

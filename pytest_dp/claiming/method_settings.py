@@ -48,7 +48,7 @@ class Method:
         return f"{type(self).__name__}({', '.join(said)})"
 
     def said(self) -> dict[str, Any]:
-        """Its settings that are not as usual."""
+        """Return its settings that are not as usual."""
         usual = type(self)()
         given = ((name, getattr(self, name)) for name in self.__match_args__)
         return {name: value for name, value in given if value is not getattr(usual, name)}
@@ -198,7 +198,7 @@ METHODS: Mapping[str, type[Method]] = {
 
 
 def read_method(name: str, value: Any) -> Method:
-    """An auditor, given by its name or as a value, each of whose settings is checked."""
+    """Return an auditor, given by its name or as a value, each of whose settings is checked."""
     if isinstance(value, str):
         others = set(names("method")) - {*METHODS, Membership.name}
         chosen = read_choice(name, value, (*METHODS, *sorted(others)))
@@ -245,7 +245,7 @@ def _what_to_write(value: Any, lacks: list[str]) -> str:
 
 
 def _canaries(name: str, value: Any) -> Any:
-    """A number, records as a tuple, or a strategy."""
+    """Return a number, records as a tuple, or a strategy."""
     if isinstance(value, Integral):
         return read_whole_number(name, value, " of canaries, such as 1_000")
     if is_strategy(value):

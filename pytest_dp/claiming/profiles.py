@@ -103,7 +103,7 @@ def load_profile(name: str) -> None:
 
 
 def find_profile(name: str) -> Profile:
-    """The profile of a name.
+    """Return the profile of a name.
 
     Raises
     ------
@@ -126,7 +126,7 @@ def choose_profile(option: str | None, ini: str | None) -> Profile:
 
 
 def of_ci(option: str | None, ini: str | None) -> Profile:
-    """The profile of runs in CI, as far as files say: asked anywhere, the same.
+    """Return the profile of runs in CI, as far as files say: asked anywhere, the same.
 
     What `load_profile` chose counts in CI only, as it often depends on where it is called.
     """

@@ -30,7 +30,7 @@ class Riskiest:
 
 
 def riskiest(count: int) -> Riskiest:
-    """Records with rare values and without close neighbours.
+    """Return records with rare values and without close neighbours.
 
     A heuristic: attacks often recognise such records best, but others may be at more risk. For a
     claim about all records write ``records=range(len(data))``.

@@ -82,7 +82,7 @@ def settings_for(*given: Mapping[str, Any], vectorized: bool) -> Settings:
 
 
 def read_field(name: str, value: Any) -> Any:
-    """The value of a field; None if it leaves the choice open.
+    """Return the value of a field; None if it leaves the choice open.
 
     A margin of None is no margin, and a time of None no limit.
     """

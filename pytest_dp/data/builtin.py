@@ -165,7 +165,7 @@ class Columns(DataType):
 
 
 def column_lengths(value: dict[Any, Any]) -> list[int] | None:
-    """The lengths of the columns of a dict; None if its values are no columns."""
+    """Return the lengths of the columns of a dict; None if its values are no columns."""
     types = [(type_of(column), column) for column in value.values()]
     lengths = [data.length(column) for data, column in types if data and data.vector]
     return lengths if lengths and len(lengths) == len(value) else None

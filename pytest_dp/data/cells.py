@@ -17,7 +17,7 @@ Cells = dict[Hashable, npt.NDArray[Any]]
 
 
 def cells_of(dataset: Any) -> Cells | None:
-    """The columns of a dataset: of floats where all are numbers, of objects otherwise.
+    """Return the columns of a dataset: of floats where all are numbers, of objects otherwise.
 
     None of what is no dataset, is empty or a text, or has records with other values each.
     """
@@ -38,7 +38,7 @@ def cells_of(dataset: Any) -> Cells | None:
 
 
 def record_cells(dataset: Any, at: int) -> dict[Hashable, Any]:
-    """The values of one record of a dataset that has `cells_of`."""
+    """Return the values of one record of a dataset that has `cells_of`."""
     cells = cells_of(dataset)
     assert cells is not None
     return {name: column[at] for name, column in cells.items()}

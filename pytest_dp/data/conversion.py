@@ -40,7 +40,7 @@ def records_of(dataset: Any) -> list[Any]:
 
 
 def rebuilt(example: Any, records: Sequence[Any]) -> Any:
-    """A dataset like the example, of its type and dtypes, that holds these records instead.
+    """Return a dataset like the example, of its type and dtypes, that holds these records instead.
 
     Raises ClaimError if it cannot hold one of them, such as 0.5 in an array of integers.
     """
@@ -68,7 +68,7 @@ def no_dataset(value: Any) -> str:
 
 
 def length(dataset: Any) -> int:
-    """How many records a dataset has."""
+    """Return how many records a dataset has."""
     return _type_of_dataset(dataset).length(dataset)
 
 
@@ -85,7 +85,7 @@ def joined_as(dataset: Any) -> str:
 
 
 def null_of(example: Any, record: Any) -> Any:
-    """The null record of such a dataset, in the form of `records_of`.
+    """Return the null record of such a dataset, in the form of `records_of`.
 
     The record that is given may be a dict for rows of tables, and is None for one of missing
     values. Raises ClaimError if the dataset cannot hold it.

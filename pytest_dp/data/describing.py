@@ -15,7 +15,7 @@ MAX_DEPTH = 5
 
 
 def describe(value: Any, width: int = 60) -> str:
-    """A dataset, or any other input, on one line of at most `width` characters.
+    """Return a dataset, or any other input, on one line of at most `width` characters.
 
     What does not fit is shown by its first records, its last one and its length:
     ``[0, 1, 2, ... 999] (1,000 records)``. Never raises, whatever the object does.
@@ -29,7 +29,7 @@ def describe_record(record: Any, width: int = 60) -> str:
 
 
 def whole(value: Any, width: int) -> str | None:
-    """A value on one line; None if `width` characters do not show all of it."""
+    """Return a value on one line; None if `width` characters do not show all of it."""
     text = describe(value, 10 * width)  # what leaves anything out is about as long as it may be
     return text if len(text) <= width else None
 
@@ -86,7 +86,7 @@ class Shown(Visitor):
         return f"{{{self.joined(texts.values())}}}"
 
     def _entry(self, item: tuple[Any, Any], width: int, depth: int) -> str:
-        """An entry of a dict, with most of the room for its value."""
+        """Return an entry of a dict, with most of the room for its value."""
         name = Shown(max(width // 2, 10)).text(item[0], depth + 1)
         return f"{name}: {Shown(max(width - len(name), 10)).text(item[1], depth + 1)}"
 
@@ -118,7 +118,7 @@ class Shown(Visitor):
         return shorten(text, self.width - len(note)) + note
 
     def _in_full(self, value: Any, data: DataType, depth: int) -> tuple[str, str]:
-        """All records of a small dataset, and the bracket that closes them."""
+        """Return all records of a small dataset, and the bracket that closes them."""
         names, (opening, closing) = data.columns(value), data.brackets
         inside: Iterator[str]
         if names is not None:
@@ -133,7 +133,7 @@ class Shown(Visitor):
 
 
 def _ends(value: Any, data: DataType, n: int, limit: int) -> tuple[list[Any], list[Any]]:
-    """The first records, at most `limit`, and the last one."""
+    """Return the first records, at most `limit`, and the last one."""
     if data.unique:
         records = data.records(value)
         return records[: min(limit, n - 1)], records[-1:]
@@ -144,7 +144,7 @@ def _ends(value: Any, data: DataType, n: int, limit: int) -> tuple[list[Any], li
 
 
 def _as_many_as_fit(texts: Iterable[str], room: int) -> list[str]:
-    """The first of the texts, as long as there is room for them and a comma after each."""
+    """Return the first of the texts, as long as there is room for them and a comma after each."""
     shown: list[str] = []
     for text in texts:
         room -= len(text) + len(", ")
@@ -155,6 +155,6 @@ def _as_many_as_fit(texts: Iterable[str], room: int) -> list[str]:
 
 
 def _table_brackets(data: DataType) -> tuple[str, str]:
-    """Brackets around columns by their names, such as those of a structured array."""
+    """Return brackets around columns by their names, such as those of a structured array."""
     opening, closing = data.brackets
     return opening.removesuffix("["), closing.removeprefix("]")

@@ -102,7 +102,7 @@ def _nearest(
 
 
 def record_of(dataset: Any, record: Any) -> Any:
-    """A record of a dataset; by the names of its columns if it has any."""
+    """Return a record of a dataset; by the names of its columns if it has any."""
     data = type_of(dataset)
     columns = data.columns(dataset) if data is not None and record is not ABSENT else None
     if not columns or len(set(map(key, columns))) < len(columns):
@@ -122,7 +122,7 @@ def parts(before: Any, after: Any, depth: int = 0) -> Iterator[tuple[str, Any, A
 
 
 def _inside(before: Any, after: Any, depth: int) -> list[tuple[str, Any, Any]]:
-    """The parts of two values that differ; empty if they differ as a whole."""
+    """Return the parts of two values that differ; empty if they differ as a whole."""
     if type(before) is str and type(after) is str and len(before + after) > LABEL_LENGTH:
         lines = before.splitlines(), after.splitlines()
         others = (changes(*lines) if min(map(len, lines)) > 1 else None) or []

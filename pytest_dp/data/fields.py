@@ -15,7 +15,7 @@ MAX_FIRST = 100
 
 
 def fields_of(record: Any) -> dict[Hashable, Any]:
-    """The values of a record by their names, or places; that of one without any by None."""
+    """Return the values of a record by their names, or places; that of one without any by None."""
     if isinstance(record, dict):
         return record
     if is_dataclass(record) and not isinstance(record, type):
@@ -27,7 +27,7 @@ def fields_of(record: Any) -> dict[Hashable, Any]:
 
 
 def with_field(record: Any, name: Any, value: Any) -> Any:
-    """A record with one value replaced."""
+    """Return a record with one value replaced."""
     if isinstance(record, dict):
         return {**record, name: value}
     if is_dataclass(record) and not isinstance(record, type):

@@ -62,7 +62,7 @@ class Neighbours(OfFunction):
         return f"{self.called} yields {taken[0]} neighbours of D and {taken[1]} of D', not these"
 
     def pairs(self, dataset: Any, records: Sequence[Any] = ()) -> Iterator[Pair]:  # noqa: ARG002
-        """The dataset with what the function yields, `MAX_PAIRS` at most."""
+        """Return the dataset with what the function yields, `MAX_PAIRS` at most."""
         return (self._pair(dataset, other) for other in distinct(self._neighbours_of(dataset)))
 
     def _neighbours_of(self, dataset: Any) -> Iterator[Any]:
@@ -113,7 +113,7 @@ class Predicate(OfFunction):
         return f"{self.called} says no"
 
     def pairs(self, dataset: Any, records: Sequence[Any] = ()) -> Iterator[Pair]:
-        """Pairs that differ in one record, as far as the function accepts them.
+        """Return pairs that differ in one record, as far as the function accepts them.
 
         For an input that is no dataset, its pairs with `records`.
         """
@@ -126,7 +126,7 @@ class Predicate(OfFunction):
         return self.accepted(candidates)
 
     def accepted(self, pairs: Iterator[Pair]) -> Iterator[Pair]:
-        """The pairs that are neighbours, until too many in a row are not."""
+        """Return the pairs that are neighbours, until too many in a row are not."""
         return accept_until(pairs, lambda pair: self.pair(pair.d1, pair.d2), MAX_ATTEMPTS)
 
     def _are_neighbours(self, d1: Any, d2: Any) -> bool:
@@ -142,7 +142,7 @@ class Predicate(OfFunction):
 
 
 def of_function(function: Callable[..., Any]) -> OfFunction:
-    """The relation that a function tells: by one input, or by two."""
+    """Return the relation that a function tells: by one input, or by two."""
     try:
         parameters = signature(function).parameters.values()
     except (TypeError, ValueError):  # written in C

@@ -31,7 +31,7 @@ class NumpyArray(OfLibrary):
         return str(value.dtype.descr), value.shape[1:]
 
     def content(self, value: Any) -> str:
-        """The type of the numbers: joining others would convert them."""
+        """Return the type of the numbers: joining others would convert them."""
         family = "number" if value.dtype.kind in "iufc" else value.dtype.kind
         return str(value.dtype) if family == "V" else str(family)
 
@@ -153,7 +153,7 @@ class _Pandas(OfLibrary):
         return self.module.concat(parts, ignore_index=True)
 
     def _cells(self, column: Any, writer: Writer) -> str:
-        """A column or an index, as a list if pandas makes the same type of it."""
+        """Return a column or an index, as a list if pandas makes the same type of it."""
         pandas, dtype, cells = writer.of("pandas"), column.dtype, column.tolist()
         if isinstance(dtype, self.module.CategoricalDtype):
             categories = self._cells(dtype.categories, writer)
@@ -166,7 +166,7 @@ class _Pandas(OfLibrary):
         return f"{pandas}.array({writer.text(cells)}, dtype={str(dtype)!r})"
 
     def _labels(self, index: Any, writer: Writer) -> str:
-        """An index."""
+        """Return an index."""
         pandas, named = writer.of("pandas"), ""
         if index.nlevels > 1:
             return f"{pandas}.MultiIndex.from_tuples({writer.text(index.tolist())}, names=" + (
@@ -260,7 +260,7 @@ class _Polars(OfLibrary):
         return self.module.concat([rows.slice(s, end - s) for s, end in [*spans, (0, 0)]])
 
     def _kind(self, kind: Any, writer: Writer) -> str:
-        """A data type, whose repr lacks the name of the library."""
+        """Return a data type, whose repr lacks the name of the library."""
         polars, quoted = writer.of("polars"), r"""('[^']*'|"[^"]*"|True|False|None)"""
         return re.sub(rf"{quoted}|\b([A-Z])", lambda m: m[1] or f"{polars}.{m[2]}", repr(kind))
 

@@ -141,13 +141,13 @@ class Relation(ABC):
         return found if isinstance(found, str) else ""
 
     def pair(self, d1: Any, d2: Any) -> Pair | None:
-        """Two inputs as a pair, if they are neighbours."""
+        """Return two inputs as a pair, if they are neighbours."""
         found = self.between(d1, d2)
         return None if isinstance(found, str) else found
 
     @abstractmethod
     def pairs(self, dataset: Any, records: Sequence[Any] = ()) -> Iterator[Pair]:
-        """The dataset with each of its neighbours, one after the other, each at most once.
+        """Return the dataset with each of its neighbours, one after the other, each at most once.
 
         Those of small and extreme records come first. Each pair has the same D, a copy of
         `dataset`. `records` are what may be added to it, or take the place of its records, in the

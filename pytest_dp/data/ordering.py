@@ -25,7 +25,7 @@ U = TypeVar("U")
 
 
 def in_turn(iterables: Iterable[Iterable[T]]) -> Iterator[T]:
-    """The first of each, the second of each, ..."""
+    """Yield the first of each, the second of each, ..."""
     waiting: deque[Iterator[T]] = deque()
     for iterator in chain(map(iter, iterables), _pop_all(waiting)):
         for item in islice(iterator, 1):
@@ -41,7 +41,7 @@ def _pop_all(waiting: deque[T]) -> Iterator[T]:
 def distinct(
     items: Iterable[T], by: Callable[[T], Hashable] = key, known: Iterable[Hashable] = ()
 ) -> Iterator[T]:
-    """Each of the items once, by its key; none whose key is known."""
+    """Yield each of the items once, by its key; none whose key is known."""
     seen = set(known)
     for item in items:
         content = by(item)
@@ -63,7 +63,7 @@ def accept_until(items: Iterable[T], accept: Callable[[T], U | None], most: int)
 
 
 def diagonally(left: Sequence[Any], right: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
-    """All combinations, those of early elements ahead."""
+    """Yield all combinations, those of early elements ahead."""
     for total in range(len(left) + len(right) - 1):
         for at in range(max(0, total - len(right) + 1), min(total + 1, len(left))):
             yield left[at], right[total - at]
@@ -82,7 +82,7 @@ def set_order(record: Any) -> tuple[int, Any, str]:
 
 
 def _columns(records: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
-    """The columns of records, the first few; one if the records have no entries."""
+    """Return the columns of records, the first few; one if the records have no entries."""
     table = (fields_of(record).values() for record in records)
     return islice(zip(*table, strict=False), MAX_COLUMNS)
 

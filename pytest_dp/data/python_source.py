@@ -62,7 +62,7 @@ def source_of(value: Any, *, lines: bool = False) -> Code | None:
 
 
 def as_source(value: Any) -> str | None:
-    """The expression alone, for those who know the usual short names of libraries."""
+    """Return the expression alone, for those who know the usual short names of libraries."""
     code = source_of(value)
     return None if code is None else code.text
 
@@ -119,14 +119,14 @@ class Source(Visitor):
         return super().record(value, taken, depth)
 
     def name(self, value: Any) -> str:
-        """The full name of a class or a function that others can import."""
+        """Return the full name of a class or a function that others can import."""
         module, name = value.__module__, value.__qualname__
         if module == "__main__" or attrgetter(name)(sys.modules[module]) is not value:
             raise NoSource(value)
         return name if module == "builtins" else f"{self.of(module)}.{name}"
 
     def of(self, module: str) -> str:
-        """A module, by the name that it has in the text."""
+        """Return a module, by the name that it has in the text."""
         self.modules.add(module)
         return SHORT_NAMES.get(module, module)
 
@@ -162,7 +162,7 @@ class Source(Visitor):
     kinds = ((Neighbors, neighbors),)
 
     def _by_repr(self, value: Any) -> str:
-        """An object whose repr is a call of its class, with the module or without."""
+        """Return an object whose repr is a call of its class, with the module or without."""
         module, text = self.of(type(value).__module__), repr(value)
         zone = getattr(value, "tzinfo", None)
         if zone is not None and self.text(zone) not in text:
@@ -174,7 +174,7 @@ _EXACT = (*PLAIN, list, tuple, set, frozenset, dict)
 
 
 def _of_numpy(value: Any, writer: Source) -> str:
-    """A number, or an array without dimensions."""
+    """Return a number, or an array without dimensions."""
     numpy, kind = writer.of("numpy"), value.dtype.kind
     if kind in "Mm":
         unit = sys.modules["numpy"].datetime_data(value.dtype)[0]
@@ -188,7 +188,7 @@ def _of_numpy(value: Any, writer: Source) -> str:
 
 
 def _of_pandas(value: Any, writer: Source) -> str:
-    """A time, or what stands for a missing one."""
+    """Return a time, or what stands for a missing one."""
     pandas = writer.of("pandas")
     if type(value).__name__ in ("NAType", "NaTType"):
         return f"{pandas}.{'NA' if type(value).__name__ == 'NAType' else 'NaT'}"

@@ -51,7 +51,7 @@ class Pool:
         return self._first.setdefault(same(record), at)
 
     def add(self, record: Any) -> int:
-        """The position of a record, which is a new one if no dataset holds it."""
+        """Return the position of a record, which is a new one if no dataset holds it."""
         at = self._enter(record, len(self.records))
         if at == len(self.records):
             self.records.append(record)
@@ -73,7 +73,7 @@ class Pool:
         return self._type.unique
 
     def dataset(self, positions: Positions) -> Any:
-        """The dataset at these positions, always a new object."""
+        """Return the dataset at these positions, always a new object."""
         added = sorted({at for at in positions if at >= self._native})
         if not added:
             return self._type.taken(self._rows, positions)
@@ -90,11 +90,11 @@ class Pool:
         return [self._type.taken(self._rows, natives)] if natives else []
 
     def kept(self, positions: Positions) -> Positions:
-        """The positions whose records are read."""
+        """Return the positions whose records are read."""
         return positions
 
     def length(self, positions: Positions) -> int:
-        """How many rows the dataset at these positions has."""
+        """Return how many rows the dataset at these positions has."""
         return len(positions)
 
     def content(self, positions: Positions) -> bytes:

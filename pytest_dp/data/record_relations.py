@@ -57,7 +57,7 @@ class OfRecords(Relation):
         return self._record() | {name: value for name, value in said.items() if value is not None}
 
     def _record(self) -> dict[str, Any]:
-        """The null record that a claim gives."""
+        """Return the null record that a claim gives."""
         return {}
 
     def covers(self, other: Relation) -> bool:
@@ -120,7 +120,7 @@ class OfRecords(Relation):
         return changed
 
     def _steps(self, changed: list[Step]) -> list[Step] | str:
-        """The steps that change these units; by default, units come and go as a whole."""
+        """Return the steps that change these units; by default, units come and go as a whole."""
         for step in changed:
             if step.rows and step.by_rows:
                 rows = f"{step.rows} rows in D and {step.by_rows} in D'"
@@ -140,7 +140,7 @@ class OfRecords(Relation):
         }
 
     def _real(self, dataset: Any) -> tuple[list[Any], list[Any]]:
-        """The records apart from null records, and the unit of each."""
+        """Return the records apart from null records, and the unit of each."""
         records = records_of(dataset)
         null = self.null_key(dataset)
         if null is not _NO_NULL:
@@ -152,7 +152,7 @@ class OfRecords(Relation):
         return _NO_NULL
 
     def _null_in(self, pool: Pool) -> int | None:  # noqa: ARG002
-        """The position of the null record, where there is one."""
+        """Return the position of the null record, where there is one."""
         return None
 
     def _too_far(self, steps: Sequence[Step]) -> str:
@@ -164,7 +164,7 @@ class OfRecords(Relation):
         return surplus(gone, new) + ", null records apart" * self.keeps_length
 
     def pair_of(self, d1: Any, d2: Any, steps: Sequence[Step]) -> Pair:
-        """A pair with what was done, in words."""
+        """Return a pair with what was done, in words."""
         back = [step.reversed() for step in steps]
         return Pair(d1, d2, in_words(steps, self.verbs), in_words(back, self.verbs))
 
@@ -185,7 +185,7 @@ class OfRecords(Relation):
     def moves(
         self, pool: Pool, positions: Positions, sources: Sequence[Positions]
     ) -> Iterator[tuple[Positions, tuple[Step, ...]]]:
-        """The positions of each neighbour, and the steps that lead to it; some may repeat.
+        """Return the positions of each neighbour, and the steps that lead to it; some may repeat.
 
         `sources` are datasets whose records, or units, may come into it.
         """
@@ -212,7 +212,7 @@ class OfRecords(Relation):
         return self._units(pool).part(positions)
 
     def members(self, pool: Pool, positions: Positions) -> Iterator[Member]:
-        """The records or units of a dataset, those of extreme rows first."""
+        """Return the records or units of a dataset, those of extreme rows first."""
         return chain.from_iterable(self._units(pool).rounds(positions))
 
     def _units(self, pool: Pool) -> Members:
@@ -231,11 +231,11 @@ class OfRecords(Relation):
 
     @abstractmethod
     def _moves(self, units: Members, positions: Positions, new: Sequence[Member]) -> Iterator[Move]:
-        """One step away."""
+        """Return one step away."""
 
 
 def _changes(move: Move, out: Keys, into: Keys) -> tuple[Keys, Keys]:
-    """The keys of all that left, and of all that came in, with one move more."""
+    """Return the keys of all that left, and of all that came in, with one move more."""
     left, came = move.left, move.came
     if left and came and left.key == came.key:  # other rows of its own
         return (*out, left.key), into

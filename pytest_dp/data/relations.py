@@ -155,7 +155,7 @@ class AnyTwo(Relation):
         return "they are equal" if key(d1) == key(d2) else Pair(d1, d2, "any two values")
 
     def pairs(self, dataset: Any, records: Sequence[Any] = ()) -> Iterator[Pair]:
-        """The value with each of the other values in `records`."""
+        """Return the value with each of the other values in `records`."""
         others = distinct(records, known=[key(dataset)])
         return (Pair(dataset, value, "any two values") for value in others)
 

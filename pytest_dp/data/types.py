@@ -24,11 +24,11 @@ class Writer(Protocol):
     """Writes values as Python source, as `pytest_dp.data.python_source.Source` does."""
 
     def text(self, value: Any) -> str:
-        """Any value as an expression."""
+        """Return any value as an expression."""
         ...
 
     def of(self, module: str) -> str:
-        """A module, by the name that it has in expressions."""
+        """Return a module, by the name that it has in expressions."""
         ...
 
 
@@ -70,11 +70,11 @@ class DataType(ABC):
         return "filled"
 
     def columns(self, value: Any) -> list[Any] | None:  # noqa: ARG002
-        """The names of the columns, if the records have named entries."""
+        """Return the names of the columns, if the records have named entries."""
         return None
 
     def cells(self, value: Any) -> list[Any]:
-        """The columns themselves, for a description."""
+        """Return the columns themselves, for a description."""
         return [list(cells) for cells in zip(*self.records(value), strict=True)]
 
     def by_column(self, value: Any) -> Iterator[Any]:  # noqa: ARG002
@@ -90,7 +90,7 @@ class DataType(ABC):
 
     @abstractmethod
     def records(self, value: Any) -> list[Any]:
-        """The records as plain Python objects, in order."""
+        """Return the records as plain Python objects, in order."""
 
     @abstractmethod
     def joined(self, datasets: Sequence[Any]) -> Any:
@@ -112,7 +112,7 @@ class DataType(ABC):
 
     @abstractmethod
     def rebuilt(self, example: Any, records: Sequence[Any]) -> Any:
-        """A dataset like the example with other records, which it may convert."""
+        """Return a dataset like the example with other records, which it may convert."""
 
     @abstractmethod
     def missing(self, example: Any) -> Any:
@@ -129,7 +129,7 @@ class DataType(ABC):
         raise NotImplementedError
 
     def words(self, detail: Any) -> str:  # noqa: ARG002
-        """A dataset of this kind in words."""
+        """Return a dataset of this kind in words."""
         return f"a {self.name}"
 
 
@@ -175,6 +175,6 @@ def _type_by_class(cls: type) -> DataType | None:
 
 
 def type_of(value: Any) -> DataType | None:
-    """The type of a dataset; None if the object is none."""
+    """Return the type of a dataset; None if the object is none."""
     data = _type_by_class(type(value))
     return data if data is not None and data.fits(value) else None

@@ -89,7 +89,7 @@ def in_words(steps: Sequence[Step], verbs: tuple[str, str]) -> str:
 
 
 def surplus(gone: int, new: int, what: str = "record") -> str:
-    """How many records, or units, are only in D and only in D'."""
+    """Return how many records, or units, are only in D and only in D'."""
     return f"{plural(gone, what)} only in D and {plural(new, what)} only in D'"
 
 
@@ -132,7 +132,7 @@ class Members:
         return self._owners[at]
 
     def rounds(self, positions: Positions) -> list[list[Member]]:
-        """The units of a dataset; of equal records one in each round.
+        """Return the units of a dataset; of equal records one in each round.
 
         What repetitions add matters to few mechanisms.
         """
@@ -210,7 +210,7 @@ class Members:
         return options
 
     def part(self, positions: Positions) -> Positions:
-        """The positions that tell most of a large dataset, in their order.
+        """Return the positions that tell most of a large dataset, in their order.
 
         Of units all rows: of the largest ones, and of those that tell most.
         """
@@ -237,7 +237,7 @@ def exchange_positions(
 
 
 def owners(dataset: Any, records: Sequence[Any], unit: Any) -> list[Any]:
-    """The unit of each of some records of a dataset, which are in the form of `records_of`.
+    """Return the unit of each of some records of a dataset, which are in the form of `records_of`.
 
     `unit` is the name of a column, a key of dicts, an attribute, the index in tuples, or a
     function. Raises ClaimError if records have none of this name.
@@ -267,7 +267,7 @@ def reader(example: Any, unit: Any) -> Read:
 
 
 def moved_to(example: Any, record: Any, unit: Any, owner: Any) -> Any:
-    """The record as one of another unit; None where a function tells units apart."""
+    """Return the record as one of another unit; None where a function tells units apart."""
     if callable(unit):
         return None
     columns = _columns(example)
@@ -280,7 +280,7 @@ def moved_to(example: Any, record: Any, unit: Any, owner: Any) -> Any:
 
 
 def name_of(unit: Any, owner: Any) -> str:
-    """A unit in words: ``user_id=7``."""
+    """Return a unit in words: ``user_id=7``."""
     if callable(unit):
         name = getattr(unit, "__name__", "unit")
         name = "unit" if name == "<lambda>" else name

@@ -28,7 +28,7 @@ class Visitor:
     """Further types, each with how a value of it is written; they go before all others."""
 
     def text(self, value: Any, depth: int = 0) -> str:
-        """A value of any type as text."""
+        """Return a value of any type as text."""
         if type(value) in PLAIN:
             return self.plain(value)
         if depth > MAX_DEPTH:
@@ -69,7 +69,7 @@ class Visitor:
         return f"({self.several(value, depth)}{',' if len(value) == 1 else ''})"
 
     def as_set(self, value: Any, depth: int) -> str:
-        """A set, which iterates in another order in each process."""
+        """Return a set, which iterates in another order in each process."""
         return f"{{{self.joined(sorted(self.text(item, depth) for item in value))}}}"
 
     def as_dict(self, value: Any, depth: int) -> str:

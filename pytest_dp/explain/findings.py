@@ -65,7 +65,7 @@ def find_caller(stack: Sequence[Site], loss: float) -> Iterator[Finding]:
 
 
 def format_draw(request: Request) -> str:
-    """A draw as in code: ``rng.laplace(scale=1.0)``."""
+    """Return a draw as in code: ``rng.laplace(scale=1.0)``."""
     arguments = [_format_argument(value) for value in request.args]
     arguments += [
         f"{name}={_format_argument(value)}"
@@ -85,13 +85,13 @@ def _format_argument(value: Any) -> str:
 
 
 def format_number(value: float) -> str:
-    """A number to four digits: ``2.0``, ``0.3333``."""
+    """Return a number to four digits: ``2.0``, ``0.3333``."""
     text = f"{value:.4g}"
     return text if set(text) & set(".einf") else f"{text}.0"
 
 
 def format_leaf(leaf: Leaf | None) -> str:
-    """The value of a part of an output."""
+    """Return the value of a part of an output."""
     if isinstance(leaf, float):
         return format_number(leaf)
     if leaf is None or leaf == ABSENT:

@@ -112,7 +112,7 @@ def _noise_is_captured(runs: Runs) -> bool:
 
 
 def _another(mine: Any, name: Hashable, others: Sequence[Any]) -> list[Any]:
-    """A value that the field has in another record, if any has another."""
+    """Return a value that the field has in another record, if any has another."""
     value = key(fields_of(mine)[name])
     for other in others:
         theirs = fields_of(other)

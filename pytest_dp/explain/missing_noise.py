@@ -133,7 +133,7 @@ def _noisy_sides(runs: Runs, place: str) -> list[int]:
 
 
 def _without_noise(runs: Runs, place: str, claim: Guarantee) -> str:
-    """Text: what a leaf always is on one input or both; empty if it depends on draws.
+    """Return text: what a leaf always is on one input or both; empty if it depends on draws.
 
     Of a leaf with noise on one input only, more has to come there than the claim allows.
     """
@@ -193,7 +193,7 @@ def _numbers(runs: Runs, side: int, place: str, count: int) -> list[float]:
 
 
 def _assigning_line(runs: Runs, place: str) -> Site | None:
-    """The last line that gives the leaf its value on D and D', or else on D.
+    """Return the last line that gives the leaf its value on D and D', or else on D.
 
     Of a leaf that has noise on one of them only, it is on the path that adds none.
     """

@@ -127,7 +127,7 @@ class Runs:
     deadline: Deadline
 
     def run(self, side: int, noise: int, replaced: Replaced | None = None) -> Run:
-        """A run with some draws replaced; raises OutOfTime if no time is left."""
+        """Return a run with some draws replaced; raises OutOfTime if no time is left."""
         if self.deadline.remaining() < 0:
             raise OutOfTime
         tape = Tape(noise, replaced)
@@ -139,18 +139,18 @@ class Runs:
         return {}
 
     def usual(self, side: int, noise: int) -> Run:
-        """The run on an input with the noise of this number; it is made once."""
+        """Return the run on an input with the noise of this number; it is made once."""
         key = side, noise
         if key not in self._usual:
             self._usual[key] = self.run(side, noise)
         return self._usual[key]
 
     def both(self, noise: int) -> tuple[Run, Run]:
-        """The runs on D and D' with the same noise."""
+        """Return the runs on D and D' with the same noise."""
         return self.usual(0, noise), self.usual(1, noise)
 
     def all_runs(self) -> Iterator[Run]:
-        """Those which show what differs at all."""
+        """Return those which show what differs at all."""
         return chain.from_iterable(map(self.both, range(LOOK_RUNS)))
 
     def values(self, side: int, place: str, count: int) -> list[Leaf]:
@@ -187,7 +187,7 @@ class Runs:
         return next(draw for run in self.all_runs() for draw in run.draws_at(line))
 
     def lines_of(self, place: str) -> frozenset[Site]:
-        """The lines of which draws reach the leaf at a place, on either input."""
+        """Return the lines of which draws reach the leaf at a place, on either input."""
         return self.lines_on(0, place) | self.lines_on(1, place)
 
     def lines_on(self, side: int, place: str) -> frozenset[Site]:
@@ -213,7 +213,7 @@ class Runs:
 
 
 def place_of(stack: tuple[Site, ...]) -> Site:
-    """The innermost line of the project on the way to a draw; else the line that draws."""
+    """Return the innermost line of the project on the way to a draw; else the line that draws."""
     return next((site for site in stack if is_project_file(site.file)), stack[0])
 
 
@@ -255,12 +255,12 @@ def all_at(line: Site, replacement: Replacement) -> Replaced:
 
 
 def redrawn(draw: Draw, other: Any) -> Any:
-    """A replacement: another value, drawn in the same way from the streams `other`."""
+    """Return a replacement: another value, drawn in the same way from the streams `other`."""
     return other.of(draw.request, draw.stack)
 
 
 def extreme(sign: int) -> Replacement:
-    """A replacement: a value far out, or another draw where values have no such end."""
+    """Return a replacement: a value far out, or another draw where values have no such end."""
 
     def far(draw: Draw, other: Any) -> Any:
         value = draw.value

@@ -25,13 +25,13 @@ _BUDGET = re.compile(r"(?:^|[^a-z])(eps|epsilon|rho|mu|budget|privacy|loss)(?:[^
 
 
 def function_at(line: Site) -> str:
-    """The name of the function that a line is in, also where it is in a comprehension."""
+    """Return the name of the function that a line is in, also where it is in a comprehension."""
     function = _function(line.file, line.line) if line.function.startswith("<") else None
     return line.function if function is None else function.name
 
 
 def condition_of(line: Site) -> Site:
-    """The line of the innermost condition that a line stands under; else the line itself."""
+    """Return the line of the innermost condition that a line stands under; else the line itself."""
     function = _function(line.file, line.line)
     tests = [
         node.test.lineno
@@ -43,7 +43,7 @@ def condition_of(line: Site) -> Site:
 
 @lru_cache(maxsize=64)  # functions of one violation; beyond, files are parsed again
 def _function(file: str, line: int) -> _Function | None:
-    """The innermost function around a line, if the file can be parsed."""
+    """Return the innermost function around a line, if the file can be parsed."""
     try:
         tree = ast.parse("".join(linecache.getlines(file)))
     except (SyntaxError, ValueError, RecursionError):
@@ -73,7 +73,7 @@ def _name(target: ast.expr) -> str | None:
 
 
 def written_budget(mechanism: Any, params: dict[str, Any], claimed: float) -> float:
-    """The sum of the numbers that are called ``eps``, ``EPS_AGE``, ``budget`` or the like.
+    """Return the sum of the numbers that are called ``eps``, ``EPS_AGE``, ``budget`` or the like.
 
     They are arguments of the mechanism, and variables, attributes and defaults that it can reach in
     the project. Where one of them is what is claimed, it is that; where there is none, 0.
@@ -91,7 +91,7 @@ def written_budget(mechanism: Any, params: dict[str, Any], claimed: float) -> fl
 
 
 def _numbers_in_source(function: types.FunctionType) -> Iterator[tuple[str, float]]:
-    """Numbers that have a name in the source of a function, but for those of its claims."""
+    """Yield numbers that have a name in the source of a function, but for those of its claims."""
     for parameter in inspect.signature(function).parameters.values():
         if isinstance(parameter.default, int | float):
             yield parameter.name, as_float(parameter.default)

@@ -193,7 +193,7 @@ _BY_KNOWLEDGE: tuple[Mode, ...] = ("exact", "aligned", "sampled")
 def estimate_of(
     known: Sequence[KnownPair], value: float, error: float, runs: int = 0, unseen: float = 0.0
 ) -> Estimate:
-    """A loss on some pairs, known by the one that knows least, and of the most outcomes."""
+    """Return a loss on some pairs, known by the one that knows least, and of the most outcomes."""
     mode: Mode = max((pair.mode for pair in known), key=_BY_KNOWLEDGE.index)
     basis = max((pair.basis for pair in known), key=lambda text: (len(text), text))
     aligned = [pair.alignment for pair in known if isinstance(pair, AlignedPair)]

@@ -12,7 +12,7 @@ from pytest_dp.libraries import import_library, refuse_promises
 
 
 def claimed(mechanism: Any, /, *, marks: Any = (), **claim: Any) -> Claimed:
-    """A mechanism's ``randomise``, with the promise of its ``epsilon`` and ``delta``.
+    """Return a mechanism's ``randomise``, with the promise of its ``epsilon`` and ``delta``.
 
     Parameters
     ----------

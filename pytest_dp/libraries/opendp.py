@@ -44,7 +44,7 @@ POWERS = {"eps": 1, "rho": 2}
 
 
 def claimed(measurement: Any, d_in: Any = 1, /, *, marks: Any = (), **claim: Any) -> Claimed:
-    """A measurement, with the promise of its map for inputs at a distance.
+    """Return a measurement, with the promise of its map for inputs at a distance.
 
     Parameters
     ----------
@@ -212,7 +212,7 @@ def _refuse_strangers(measurement: Any, d_in: Any, pairs: Any) -> None:
 
 
 def _distance(metric: str, one: Any, other: Any) -> Any:
-    """How far two inputs of a domain are apart, at least."""
+    """Return how far two inputs of a domain are apart, at least."""
     if metric == "AbsoluteDistance":
         return abs(one - other)
     if metric in VECTORS:

@@ -74,7 +74,7 @@ def _number(score: Callable[[Any, Any], Any], output: Any, canary: Any) -> float
 
 
 def _numbers(value: Any) -> Floats | None:
-    """An array of finite numbers; None if it is none."""
+    """Return an array of finite numbers; None if it is none."""
     try:
         numbers = np.asarray(value, float)
     except (TypeError, ValueError):

@@ -40,7 +40,7 @@ class Side:
     """The dataset that holds numbers, some of which may be deferred."""
 
     def data(self, vector: Floats) -> Any:
-        """The dataset of a vector."""
+        """Return the dataset of a vector."""
         (numbers,) = self.numbers(vector[None, :])
         return self.build(
             [
@@ -64,7 +64,7 @@ class Family:
     relation: Relation
 
     def start(self, rng: np.random.Generator, centre: float, spread: float) -> Floats:
-        """A random vector, around the centre as far as its bounds allow that."""
+        """Return a random vector, around the centre as far as its bounds allow that."""
         low, high = np.maximum(self.low, centre - spread), np.minimum(self.high, centre + spread)
         apart = (low >= high) | self.steps
         return rng.uniform(np.where(apart, self.low, low), np.where(apart, self.high, high))
@@ -76,7 +76,7 @@ class Family:
 
 
 def families_of(promise: Promise, whose: str) -> Callable[[np.random.Generator], Family]:
-    """Pairs of neighbours of a promise by numbers; which, is random.
+    """Return pairs of neighbours of a promise by numbers; which, is random.
 
     Raises ClaimError if its inputs hold no numbers to move; `whose` is what asks for them.
     """

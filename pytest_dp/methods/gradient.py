@@ -169,7 +169,7 @@ class Gradients:
     def _outputs(
         self, family: Family, vector: Floats, rng: np.random.Generator
     ) -> list[tuple[Output, Floats]]:
-        """The outputs that are likely enough on one of the inputs."""
+        """Return the outputs that are likely enough on one of the inputs."""
         found: dict[Key, tuple[Output, Floats]] = {}
         with self._steepness(HARD):
             for side in family.sides:
@@ -203,7 +203,7 @@ class Gradients:
             draws *= 4
 
     def _counted(self, found: Found, runs: Smoothed) -> tuple[float, float]:
-        """The loss of an output by its counts, unsmoothed, and by how much it may be off.
+        """Return the loss of an output by its counts, unsmoothed, and by how much it may be off.
 
         NaN if it is too rare on the input where it should be likelier.
         """
@@ -256,7 +256,7 @@ class Gradients:
 
 
 def _logs(chances: Floats) -> Floats:
-    """Logarithms of probabilities, by outputs and vectors."""
+    """Return the logarithms of probabilities, by outputs and vectors."""
     logs: Floats = np.log(np.maximum(chances.mean(axis=-1), MIN_PROBABILITY))
     return logs
 
@@ -272,7 +272,7 @@ def gradients_of(
     deadline: Deadline,
     least: float = MIN_SHARE,
 ) -> Gradients:
-    """Restarts on neighbours, around the constants of the code; raises as `Gradients`."""
+    """Return restarts on neighbours, around the constants of the code; raises as `Gradients`."""
     values = constants_of(call.mechanism, call.params)
     centres = [float(value) for value in values if is_real(value)]
     return Gradients(call, families, centres[:MAX_CENTRES], seed, deadline, least)
@@ -288,11 +288,11 @@ class ByGradients:
         self._pairs = self._proposed(families_of(promise, "search='gradient'"), call, clock, seed)
 
     def propose(self) -> Iterator[Pair]:
-        """The pairs, until time is up; they were all, if it is asked for more."""
+        """Return the pairs, until time is up; they were all, if it is asked for more."""
         return self._pairs
 
     def notes(self) -> list[str]:
-        """Why no gradient was followed; none if one was."""
+        """Return why no gradient was followed; none if one was."""
         return [f"no gradient was followed, as {self._reason}"] if self._reason else []
 
     def _proposed(

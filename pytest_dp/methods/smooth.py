@@ -77,11 +77,11 @@ class Smoothing(Branching):
         self.weights = np.ones((1, 1))
 
     def takes(self, law: Law) -> bool:
-        """All laws but those of few whole numbers, which are branches."""
+        """Return all laws but those of few whole numbers, which are branches."""
         return law.family is not INTEGERS or law.parameter > MAX_BRANCHES
 
     def choose(self, weights: Sequence[Weight]) -> int:
-        """A branch by its probability, whatever the draws."""
+        """Return a branch by its probability, whatever the draws."""
         branch = super().choose(weights)
         self.weights = self.weights * float(weights[branch])
         return branch
@@ -121,7 +121,7 @@ class Smoothing(Branching):
         )
 
     def value_of(self, law: Law) -> Any:
-        """The numbers for the next draw of a run."""
+        """Return the numbers for the next draw of a run."""
         key = self.drawn, law
         self.drawn += 1
         if key not in self._fixed:

@@ -128,7 +128,7 @@ class Smoothed:
         self._call = replace(call, mechanism=mechanism, params=params, made=Made())
 
     def chances(self, side: Side, vectors: Floats, asked: Sequence[Asked]) -> Floats:
-        """The probability of each output, by outputs, vectors and draws."""
+        """Return the probability of each output, by outputs, vectors and draws."""
         outcomes = self._together(side, vectors)
         if outcomes is None:
             rows = [
@@ -149,7 +149,7 @@ class Smoothed:
         return outcomes
 
     def _together(self, side: Side, vectors: Floats) -> list[Weighed] | None:
-        """All likely paths on inputs side by side; None if it takes but one at a time."""
+        """Return all likely paths on inputs side by side; None if it takes but one at a time."""
         numbers = side.numbers(vectors)
         if self._side_by_side:
             columns = [column[:, None] for column in numbers.T]

@@ -150,7 +150,7 @@ def _largest_shown(session: Session, state: PairState) -> float:
 
 
 def _apart(p1: Floats, p2: Floats, guarantee: Guarantee) -> Floats:
-    """How far an event tells two inputs apart: its ε, or else its µ as of Gaussian privacy.
+    """Return how far an event tells two inputs apart: its ε, or else its µ as of Gaussian privacy.
 
     Quick to find, and other notions have events in about the order of their µ.
     """

@@ -79,17 +79,17 @@ class Branching(Instrument):
         raise NotImplementedError
 
     def integer(self, count: int, low: int = 0) -> Any:
-        """One of `count` whole numbers from `low` on, all equally likely."""
+        """Return one of `count` whole numbers from `low` on, all equally likely."""
         return low + (self.choose([Fraction(1, count)] * count) if count > 1 else 0)
 
     def random_bytes(self, count: int) -> bytes:
-        """Random bytes, if they are few."""
+        """Return random bytes, if they are few."""
         if 8 * count > MAX_BITS:
             self.refuse(f"{8 * count} random bits as bytes")
         return bytes(self.choose([Fraction(1, 256)] * 256) for _ in range(count))
 
     def draw(self, request: Request) -> Any:
-        """A deferred number, an array of them, or one of several branches.
+        """Return a deferred number, an array of them, or one of several branches.
 
         Raises CannotInstrument if there is no way to follow what is asked for.
         """
@@ -108,7 +108,7 @@ class Branching(Instrument):
         return not law.lattice
 
     def _standard(self, request: Request) -> Standard | None:
-        """The law, scale and location of draws that are deferred numbers."""
+        """Return the law, scale and location of draws that are deferred numbers."""
         standard_of = draw_kind_of(request).standard
         if standard_of is None:
             return None
@@ -141,7 +141,7 @@ class Branching(Instrument):
         return self.array(law, scale, loc, np.empty(shape, bool))
 
     def number(self, law: Law, scale: Any, loc: Any) -> Any:
-        """A draw."""
+        """Return a draw."""
         value = self.value_of(law)
         is_standard = type(scale) is type(loc) is float and (scale, loc) == (1.0, 0.0)
         return value if is_standard else loc + scale * value
@@ -230,7 +230,7 @@ class NumpyDraws:
         return shape
 
     def _weighted(self, weights: Sequence[Weight]) -> int:
-        """One of a few, by weights; if these sum to less than 1, the rest is abandoned."""
+        """Return one of a few, by weights; if these sum to less than 1, the rest is abandoned."""
         if len(weights) == 1 and weights[0] == 1:
             return 0
         missing = 1 - sum(weights)
@@ -240,7 +240,7 @@ class NumpyDraws:
         return branch
 
     def _counting(self, pmf: Callable[[int], Weight], largest: float = math.inf) -> int:
-        """A number from 0 on, by its probabilities, up to where they are negligible."""
+        """Return a number from 0 on, by its probabilities, up to where they are negligible."""
         weights: list[Weight] = []
         left, is_falling, most = 1.0, False, min(largest, MAX_OUTCOMES)
         while len(weights) <= most and not (is_falling and weights[-1] < NEGLIGIBLE_WEIGHT):
@@ -266,7 +266,7 @@ class NumpyDraws:
     randint = integers
 
     def _as_drawn(self, request: Request, value: Any) -> Any:
-        """A value in the type that numpy would return."""
+        """Return a value in the type that numpy would return."""
         real = _real(request)
         is_array = isinstance(value, np.ndarray)
         if not is_draw(value) and not (is_array and value.dtype.hasobject):
@@ -342,5 +342,5 @@ def shares(p: Any) -> list[Weight]:
 
 
 def _plain(value: Any) -> Any:
-    """A parameter as a number of Python, as draws of it are."""
+    """Return a parameter as a number of Python, as draws of it are."""
     return value.item() if isinstance(value, np.generic | np.ndarray) else value

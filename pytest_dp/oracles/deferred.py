@@ -225,7 +225,7 @@ class DrawArray(np.ndarray):
 
 
 def of_draws(values: Any) -> Any:
-    """An array of objects as a `DrawArray` if it holds draws, else as one of numbers."""
+    """Return an array of objects as a `DrawArray` if it holds draws, else as one of numbers."""
     if any(map(is_draw, values.flat)):
         return values.view(DrawArray)
     if not values.size:
@@ -234,7 +234,7 @@ def of_draws(values: Any) -> Any:
 
 
 def elementwise(function: Callable[..., Any], *inputs: Any) -> Any:
-    """The array of a function of the elements of arrays that are broadcast."""
+    """Return the array of a function of the elements of arrays that are broadcast."""
     arrays = np.broadcast_arrays(*map(_as_array, inputs))
     values = np.empty(arrays[0].shape, object)
     for place in np.ndindex(values.shape):

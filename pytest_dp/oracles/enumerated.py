@@ -67,7 +67,7 @@ class Distribution:
 def grouped(
     outputs: Sequence[Any], weights: Sequence[Weight], residual: Weight, rounding: float
 ) -> Distribution:
-    """The distribution of the outputs of paths, of which some may be equal.
+    """Return the distribution of the outputs of paths, of which some may be equal.
 
     Raises CannotInstrument if outputs cannot be compared by value.
     """
@@ -111,7 +111,7 @@ class PairProbabilities:
 
 
 def pair_probabilities(on_d: Distribution, on_d2: Distribution) -> PairProbabilities:
-    """The probabilities of all outcomes of two distributions, by their hashes."""
+    """Return the probabilities of all outcomes of two distributions, by their hashes."""
     marks = np.union1d(on_d.marks, on_d2.marks)
     p, q = np.zeros(len(marks)), np.zeros(len(marks))
     p[np.searchsorted(marks, on_d.marks)] = on_d.probabilities
@@ -144,7 +144,7 @@ def delta_of(stick: HockeyStick, pair: PairProbabilities) -> tuple[float, float,
 
 
 def eps_at(delta: float, pair: PairProbabilities) -> Loss:
-    """The smallest eps for which P exceeds ``exp(eps) Q`` by at most `delta`, in nats.
+    """Return the smallest eps for which P exceeds ``exp(eps) Q`` by at most `delta`, in nats.
 
     Source: the hockey-stick divergence is piecewise linear in exp(eps), with a corner at each ratio
     of probabilities.
@@ -158,7 +158,7 @@ def eps_at(delta: float, pair: PairProbabilities) -> Loss:
 
 
 def _eps(delta: float, p: Floats, q: Floats, residual: float) -> float:
-    """Logarithm of the largest (P(S) - delta) / (Q(S) + residual) of a set S."""
+    """Return the logarithm of the largest (P(S) - delta) / (Q(S) + residual) of a set S."""
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(p > 0, p / q, 0.0)
     order = np.argsort(-ratio, kind="stable")

@@ -45,7 +45,7 @@ TOO_MANY, TOO_SLOW = "too many paths", "runs take too long"
 
 
 def settled(output: Any, depth: int = MAX_DEPTH) -> Any:
-    """An output with a number in place of each draw that it holds.
+    """Return an output with a number in place of each draw that it holds.
 
     Raises CannotInstrument if it holds a draw that has too many values.
     """
@@ -73,7 +73,7 @@ def settled(output: Any, depth: int = MAX_DEPTH) -> Any:
 
 
 def _settled_array(output: Any, depth: int) -> Any:
-    """An array of objects; one of numbers, if draws were why it was none."""
+    """Return an array of objects; one of numbers, if draws were why it was none."""
     has_draws = any(map(is_draw, output.flat))
     values = [settled(element, depth - 1) for element in output.flat]
     if has_draws:
@@ -120,7 +120,7 @@ def _as_float(element: Any) -> Any:
 
 
 def enumerated(call: Call, data: Any, deadline: Deadline) -> Distribution:
-    """The distribution of a mechanism's outputs on an input, each run being of a new copy.
+    """Return the distribution of a mechanism's outputs on an input, each run being of a new copy.
 
     What is not enumerated after `MAX_WORK` is residual. Raises CannotInstrument if its paths cannot
     be enumerated, are too many, or take too long.

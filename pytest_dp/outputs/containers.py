@@ -104,7 +104,7 @@ def kind_of(container: Any) -> str:
 
 
 def _dtype(column: Any) -> str:
-    """The type of what is in a pandas object; of categories, which ones there may be."""
+    """Return the type of what is in a pandas object; of categories, which ones there may be."""
     dtype = column.dtype
     if hasattr(dtype, "categories") and dtype.categories is not None:  # a repr leaves some out
         return f"CategoricalDtype({dtype.categories.tolist()!r}, ordered={dtype.ordered})"
@@ -161,7 +161,7 @@ def _ticks(moment: Any) -> list[tuple[str, Any]]:
 
 
 def _in_order(elements: Any) -> list[Any]:
-    """Dictionary keys and set elements in an order that does not depend on hashing."""
+    """Return the dictionary keys and set elements in an order that does not depend on hashing."""
     if not any(isinstance(element, set | frozenset) for element in elements):  # < is "subset of"
         try:
             return sorted(elements)
@@ -186,7 +186,7 @@ def _by_label(labelled: Iterable[tuple[str, Any]]) -> Inside:
 
 @lru_cache(maxsize=64)
 def indices(shape: tuple[int, ...]) -> Labels:
-    """How the elements of an array are reached."""
+    """Return how the elements of an array are reached."""
     if len(shape) == 1:
         return None
     return tuple(f"[{', '.join(map(str, index))}]" for index in np.ndindex(shape))
@@ -205,7 +205,7 @@ def _in_array(array: Any, form: list[Aspect]) -> Inside:
 
 
 def _in_structure(record: Any, _: list[Aspect]) -> Inside | None:
-    """The fields of one element of a structured array."""
+    """Return the fields of one element of a structured array."""
     names = record.dtype.names
     if names is None:
         return None
@@ -241,7 +241,7 @@ def _in_pandas(data: Any, form: list[Aspect]) -> Iterator[tuple[str, Any]]:
 
 
 def _in_columns(table: Any, form: list[Aspect]) -> Iterator[tuple[str, Any]]:
-    """A table of polars or PyArrow, column by column, or a series of polars."""
+    """Yield a table of polars or PyArrow, column by column, or a series of polars."""
     columns = [("", table)]
     if hasattr(table, "column_names"):
         columns = list(zip(table.column_names, table.columns, strict=True))
@@ -292,7 +292,7 @@ def _in_mapping(mapping: Any, form: list[Aspect]) -> Inside:
 
 
 def _head_of(kind: str, given: tuple[Any, ...]) -> tuple[Head, list[Any]]:
-    """The head of a mapping that gives these keys, and the keys in an order of their own."""
+    """Return the head of a mapping that gives these keys, and the keys in an order of their own."""
     one_way = {str, int, bytes}.issuperset(map(type, given))  # equal keys are written alike
     return (_head_of_keys if one_way else _head_of_keys.__wrapped__)(kind, given)
 

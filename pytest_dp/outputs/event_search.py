@@ -86,7 +86,7 @@ class RankedEvent:
 
     @classmethod
     def of(cls, event: Event, table: Table, on_d: Bools, rank: Rank) -> Self:
-        """An event on these samples."""
+        """Return an event on these samples."""
         inside = event.mask(table)
         c1, c2 = (np.array([np.sum(inside & side)]) for side in (on_d, ~on_d))
         return cls(event, int(c1[0]), int(c2[0]), float(rank(c1, c2)[0]))
@@ -113,7 +113,7 @@ def search(
     *,
     rare: bool = False,
 ) -> list[RankedEvent]:
-    """The most promising events that tell outputs on D from outputs on D', best first.
+    """Return the most promising events that tell outputs on D from outputs on D', best first.
 
     They speak about the quantities in `about`, such as `features` has. With `rare`, there is also,
     for either input, the rare value or category that speaks most for it: a value that is released
@@ -189,13 +189,13 @@ def _best(
 
 
 def _highest(ranks: Floats, limit: int) -> list[int]:
-    """Indices of the highest ranks; those of minus infinity are left out."""
+    """Return indices of the highest ranks; those of minus infinity are left out."""
     order: list[int] = np.argsort(-ranks, kind="stable")[:limit].tolist()
     return [k for k in order if ranks[k] > -math.inf]
 
 
 def _numbers(feature: Feature, table: Table, on_d: Bools) -> Iterator[_Block]:
-    """Half-lines, intervals and recurring values of a numeric feature."""
+    """Yield half-lines, intervals and recurring values of a numeric feature."""
     numbers, codes = feature.columns(table)
     is_number = codes == NUMBER
     nan = is_number & np.isnan(numbers)
@@ -283,7 +283,7 @@ def thresholds(numbers: Floats, around: Room = NO_ROOM) -> Floats:
 
 
 def _categories(feature: Feature, table: Table, on_d: Bools) -> Iterator[_Block]:
-    """Each category of a feature, and its complement."""
+    """Yield each category of a feature, and its complement."""
     if not feature.of_kind.categories:
         return
     codes = feature.columns(table)[1]
@@ -347,7 +347,7 @@ def one_of(table: Table, rows: Sequence[int], outcomes: WholeOutputs) -> OneOf:
 
 
 def _contexts(about: list[Feature], table: Table, on_d: Bools, rank: Rank) -> list[Condition]:
-    """Lengths and counts that say most: among their outputs, numbers are searched again."""
+    """Return lengths and counts that say most: among their outputs, numbers are searched again."""
     contexts: list[tuple[float, Condition]] = []
     for feature in about:
         if feature.kind not in ("count", "len"):

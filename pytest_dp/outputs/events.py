@@ -152,7 +152,7 @@ class Event:
     conditions: tuple[Condition, ...]
 
     def mask(self, table: Table) -> Bools:
-        """Which outputs are in the event, shape (n,)."""
+        """Return which outputs are in the event, shape (n,)."""
         all_of: Bools = np.logical_and.reduce([c.mask(table) for c in self.conditions])
         return all_of
 

@@ -79,7 +79,7 @@ class Feature:
         return KINDS[self.kind]
 
     def columns(self, table: Table) -> Column:
-        """Its value for every output: numbers and codes."""
+        """Return its value for every output: numbers and codes."""
         known = table.results.get(self) if table.results else None
         if known is None:
             known = self.of_kind.column(self.argument, table)
@@ -88,12 +88,12 @@ class Feature:
         return known
 
     def parts(self, table: Table) -> list[Floats] | None:
-        """Numbers that it is computed from; None if it is exact."""
+        """Return numbers that it is computed from; None if it is exact."""
         return None if self.exact else self.of_kind.parts(self.argument, table)
 
 
 def numeric(number: Callable[[Any, Table], Floats]) -> Callable[[Any, Table], Column]:
-    """The column of a number that an output lacks where it is NaN."""
+    """Return the column of a number that an output lacks where it is NaN."""
 
     def column(argument: Any, table: Table) -> Column:
         numbers = number(argument, table)
@@ -171,7 +171,7 @@ PLACE_KINDS = frozenset(name for name, kind in KINDS.items() if kind.of_places)
 
 
 def leaf(place: str) -> Feature:
-    """The leaf at a place."""
+    """Return the leaf at a place."""
     return Feature(place, "leaf", place)
 
 
@@ -236,5 +236,5 @@ def numbers_and_categories(feature: Feature, table: Table) -> tuple[Floats, Ints
 
 
 def about_extract(table: Table) -> list[Feature]:
-    """The quantities of an extract."""
+    """Return the quantities of an extract."""
     return [feature for feature in table.results if isinstance(feature, Feature)]

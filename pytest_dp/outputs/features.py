@@ -55,7 +55,7 @@ SAMPLED = 1_000
 
 
 def features(table: Table, on_d: Bools | None = None, paired: int = 0) -> list[Feature]:
-    """The quantities that StatDP's event families speak about, for outputs such as these.
+    """Return the quantities that StatDP's event families speak about, for outputs such as these.
 
     Of very many places, those where the two sides differ are chosen. So many `paired` outputs on
     either input, from the start, share their random numbers in order.
@@ -153,7 +153,7 @@ def _differs(feature: Feature, table: Table, on_d: Bools, paired: int) -> bool:
 
 
 def float_features(table: Table, on_d: Bools | None = None) -> list[Feature]:
-    """The last digits of floating-point numbers, which betray what noise was added to.
+    """Return the last digits of floating-point numbers, which betray what noise was added to.
 
     For each place that holds numbers, the lowest bit set (see `quantities.lowest_bit`); for the few
     where that differs most between the two sides, all 64 bits. Parameters are those of `features`.
@@ -166,12 +166,12 @@ def float_features(table: Table, on_d: Bools | None = None) -> list[Feature]:
 
 
 def lowest_bit_of(place: str) -> Feature:
-    """The largest k such that the number at a place is a multiple of 2**k."""
+    """Return the largest k such that the number at a place is a multiple of 2**k."""
     return Feature(f"log2(lowest bit of {place})", "lowest bit", place)
 
 
 def bits_of(place: str) -> list[Feature]:
-    """The 64 bits of the double at a place, from the lowest to the sign."""
+    """Return the 64 bits of the double at a place, from the lowest to the sign."""
     return [Feature(f"bit {k} of {place}", "bit", (place, k)) for k in range(64)]
 
 
@@ -202,13 +202,13 @@ def _summaries(table: Table, kinds: tuple[str, ...]) -> list[Feature]:
 
 
 def _every(table: Table) -> str:
-    """The expression for all elements of an output."""
+    """Return the expression for all elements of an output."""
     kinds = {s.kind for s in table.structures if s.length is not None}
     return "output.values()" if kinds == {"dict"} else "output"
 
 
 def _positions(table: Table) -> Ints:
-    """The position of each leaf in its output."""
+    """Return the position of each leaf in its output."""
     return np.arange(len(table.codes)) - table.offsets[table.owner]
 
 
@@ -242,7 +242,7 @@ def _difference(place: str, less: str) -> Feature:
 
 
 def _numeric_places(table: Table) -> list[str]:
-    """Places that hold a number in some output."""
+    """Return places that hold a number in some output."""
     places = [place for structure in table.structures for place in structure.places]
     starts = np.cumsum([0, *(len(structure.places) for structure in table.structures)])
     holds = np.zeros(len(places), dtype=bool)

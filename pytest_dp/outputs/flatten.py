@@ -54,7 +54,7 @@ EXTRACT = Structure("extract", ())
 
 @lru_cache(maxsize=16)
 def of_shape(shape: tuple[int, ...]) -> Structure:
-    """The structure of arrays."""
+    """Return the structure of arrays."""
     labels = indices(shape)
     if labels is None:
         return of_length("ndarray", shape[0])
@@ -63,12 +63,12 @@ def of_shape(shape: tuple[int, ...]) -> Structure:
 
 @lru_cache(maxsize=64)
 def of_length(kind: str, length: int) -> Structure:
-    """The structure of lists, and of the like, without containers in them."""
+    """Return the structure of lists, and of the like, without containers in them."""
     return Structure(kind, tuple(f"output[{i}]" for i in range(length)), length, True)
 
 
 def structure_of(kind: str, places: tuple[str, ...], length: int | None) -> Structure:
-    """The structure of outputs of this type that have leaves at these places."""
+    """Return the structure of outputs of this type that have leaves at these places."""
     is_flat = length == len(places) and places == of_length(kind, length).places
     return Structure(kind, places, length, is_flat)
 
@@ -95,7 +95,7 @@ class _Walk:
         if all are leaves."""
 
     def shape(self, node: Any, above: tuple[int, ...] = ()) -> int:
-        """The shape of what stands in the containers at these addresses."""
+        """Return the shape of what stands in the containers at these addresses."""
         if type(node) not in NO_CONTAINERS and len(above) <= MAX_DEPTH:
             if id(node) in above:  # it holds itself
                 node = ...
@@ -141,7 +141,7 @@ def flatten(
 def _structures(
     shapes: list[int], known: list[tuple[Head, int | tuple[int, ...]]]
 ) -> tuple[list[Structure], Ints, Named]:
-    """Structures and forms, numbered as they appear, of outputs of these shapes."""
+    """Return structures and forms, numbered as they appear, of outputs of these shapes."""
     structures, forms = _Numbering(), _Numbering()
     numbers = np.zeros((2, len(known) + 1), np.int64)  # the last are those of leaves
     for shape in dict.fromkeys(shapes):

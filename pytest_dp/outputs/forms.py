@@ -66,7 +66,7 @@ def position_of_key(which: tuple[str, str], table: Table) -> Floats:
 
 
 def _forms(table: Table) -> list[Form]:
-    """The different forms of outputs; one without aspects where it is not known."""
+    """Return the different forms of outputs; one without aspects where it is not known."""
     return [form or () for form in table.forms.names]  # type: ignore[misc]
 
 
@@ -76,7 +76,7 @@ def _by_form(table: Table, value: Callable[[Form], float]) -> Floats:
 
 
 def _keys(form: Form, place: str) -> tuple[str, ...]:
-    """The keys of the mapping at a place, in their order; none if there is none."""
+    """Return the keys of the mapping at a place, in their order; none if there is none."""
     return next((keys for at, what, keys in form if (at, what) == (place, "order")), ())
 
 

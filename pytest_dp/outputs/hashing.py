@@ -23,7 +23,7 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 def hashes(table: Table, typed: bool = True) -> Ints:
-    """One number for each output, shape (n,); `typed` as in `Table.is_typed`.
+    """Return one number for each output, shape (n,); `typed` as in `Table.is_typed`.
 
     Equal outputs have equal numbers, and others different ones but for collisions of 64-bit hashes.
     Equal means: containers of the same types, and at the same places equal numbers of the same type
@@ -66,12 +66,12 @@ def _contents(table: Table, typed: bool) -> _Words:
 
 
 def _by_item(words: _Words, named: Named) -> Any:
-    """The word of each item's name; a single word where all items have the same name."""
+    """Return the word of each item's name; a single word where all items have the same name."""
     return words[0] if len(words) == 1 else words[named.which]
 
 
 def _mix(words: _Words) -> _Words:
-    """A one-to-one map of 64-bit words that looks random; changes its argument.
+    """Return a one-to-one map of 64-bit words that looks random; changes its argument.
 
     Source: the finalizer of Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators",
     OOPSLA 2014, with the constants of SplitMix64.
@@ -85,7 +85,7 @@ def _mix(words: _Words) -> _Words:
 
 
 def _hashes(objects: list[Any]) -> _Words:
-    """Stable hashes of objects by their repr."""
+    """Return stable hashes of objects by their repr."""
     texts = [repr(item).encode(errors="backslashreplace") for item in objects]
     digests = [blake2b(text, digest_size=8).digest() for text in texts]
     return np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64)

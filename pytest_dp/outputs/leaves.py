@@ -64,7 +64,7 @@ def category(leaf: Any) -> Category:
 
 
 def _rounded_text(leaf: Any) -> Any:
-    """A text, or the message of an exception, without the last digits of doubles in it."""
+    """Return a text, or the message of an exception, without the last digits of doubles in it."""
     match leaf:
         case str():
             return without_last_digits(leaf)
@@ -154,7 +154,7 @@ may be concluded from it about one of them. Of the form of such outputs nothing 
 
 
 def leaves_of(flat: Outputs, types: set[type]) -> tuple[Floats, Ints, dict[Category, int], Named]:
-    """Leaves of these types as columns: numbers, codes, levels and types as in `Table`."""
+    """Return leaves of these types as columns: numbers, codes, levels and types as in `Table`."""
     levels: dict[Category, int] = {}
     others = {kind for kind in types if not is_number(kind)}
     names = sorted(set(map(type_name, types - others)))
@@ -186,7 +186,7 @@ def leaves_of(flat: Outputs, types: set[type]) -> tuple[Floats, Ints, dict[Categ
 
 
 def _codes(flat: Outputs, types: set[type], levels: dict[Category, int]) -> Ints:
-    """Codes of leaves that are categories, numbered as they appear; fills `levels`."""
+    """Return codes of leaves that are categories, numbered as they appear; fills `levels`."""
     keys = flat  # told apart by value, or by `category`: no such leaf is a tuple
     if not types <= _COMPARED_BY_VALUE:
         keys = [leaf if type(leaf) in _COMPARED_BY_VALUE else category(leaf) for leaf in flat]
@@ -211,7 +211,7 @@ def constant(value: int, n: int) -> Ints:
 
 
 def all_numbers(leaves: int) -> Ints:
-    """The codes of leaves that all are numbers."""
+    """Return the codes of leaves that all are numbers."""
     return constant(NUMBER, leaves)
 
 
@@ -233,7 +233,7 @@ def _floats(flat: Outputs) -> Floats:
 
 
 def as_float(number: Any) -> float:
-    """The nearest float, which may be infinite."""
+    """Return the nearest float, which may be infinite."""
     try:
         return float(number)
     except OverflowError:

@@ -49,11 +49,11 @@ class Relation:
     """To which it is rounded, where it is exact but for errors of floating-point numbers."""
 
     def values(self, table: Table) -> Floats:
-        """Its value for every output, shape (n,); NaN where some place has no number."""
+        """Return its value for every output, shape (n,); NaN where some place has no number."""
         return self.of([table.leaf(place)[0] for place in self.places])
 
     def of(self, numbers: list[Floats]) -> Floats:
-        """Its values for numbers at its places."""
+        """Return its values for numbers at its places."""
         with np.errstate(all="ignore"):
             weighted = list(zip(numbers, self.weights, strict=True))
             total = np.full(len(numbers[0]), float(self.is_product))
@@ -242,7 +242,7 @@ def _round_relation(
 
 
 def nice(number: float, error: float) -> float:
-    """A number within `error` that is easier to write: with few digits, or 1 / k."""
+    """Return a number within `error` that is easier to write: with few digits, or 1 / k."""
     shorter = [float(f"{number:.{digits}g}") for digits in range(1, 13)]
     inverse = inverse_of(number)
     if inverse:
@@ -251,6 +251,6 @@ def nice(number: float, error: float) -> float:
 
 
 def inverse_of(number: float) -> int:
-    """The integer next to 1 / number; 0 where there is none, or none that floats hold."""
+    """Return the integer next to 1 / number; 0 where there is none, or none that floats hold."""
     inverse = 1 / number if 0 < number < 1 else 0.0
     return round(inverse) if math.isfinite(inverse) else 0

@@ -53,7 +53,7 @@ class PairedOutputs:
         self._room_of_output = self._room_of_output or size_of_output(on_d)
 
     def table(self) -> tuple[Table, Bools]:
-        """All outputs that are kept, and which of them are on D."""
+        """Return all outputs that are kept, and which of them are on D."""
         merged, batches = self._tables
         if batches or merged is None:
             if merged is not None:
@@ -64,7 +64,7 @@ class PairedOutputs:
         return merged, np.arange(2 * self.pairs) < self.pairs
 
     def examples(self) -> Table:
-        """Outputs that were kept themselves, on D and on D'."""
+        """Return outputs that were kept themselves, on D and on D'."""
         return self.table()[0] if self._examples is None else self._examples
 
     def sides(self) -> tuple[Outputs, Outputs]:
@@ -100,7 +100,7 @@ class PairedOutputs:
 
 
 def leaves_of(table: Table) -> float:
-    """The mean number of leaves of an output, estimated by the first few."""
+    """Return the mean number of leaves of an output, estimated by the first few."""
     return max(1.0, float(np.mean(table.sizes[:8])))
 
 

@@ -43,7 +43,7 @@ class Places:
 
 
 def choose(table: Table, on_d: Bools | None, paired: int, at_least: int = 0) -> Places:
-    """The places of these outputs to learn from; parameters as in `informative`.
+    """Return the places of these outputs to learn from; parameters as in `informative`.
 
     As many as `affordable_number` says, but no fewer than `at_least`.
     """
@@ -59,7 +59,7 @@ def choose(table: Table, on_d: Bools | None, paired: int, at_least: int = 0) -> 
 
 
 def leading_rows(on_d: Bools, limit: int) -> Ints:
-    """The first `limit` outputs on either input, or `MIN_LEADING` if that is more."""
+    """Return the first `limit` outputs on either input, or `MIN_LEADING` if that is more."""
     limit = max(limit, MIN_LEADING)
     return np.concatenate([np.flatnonzero(side)[:limit] for side in (on_d, ~on_d)])
 
@@ -129,7 +129,7 @@ def _furthest(
 
 
 def gaps(numbers: Floats, codes: Ints | None) -> Floats:
-    """How many standard errors apart two samples are, for each column of two times n rows.
+    """Return how many standard errors apart two samples are, for each column of two times n rows.
 
     The first n rows are the one sample, the others the other one. Of half-lines in either direction
     and of single values, the one that shows most counts; of categories as well.

@@ -56,14 +56,14 @@ def summary(kind: str, table: Table) -> Floats:
 
 
 def length(_: Any, table: Table) -> Floats:
-    """The length of each output; NaN where it has none."""
+    """Return the length of each output; NaN where it has none."""
     lengths = [np.nan if s.length is None else s.length for s in table.structures]
     of_outputs: Floats = np.array(lengths, dtype=np.float64)[table.structure]
     return of_outputs
 
 
 def count(category: Any, table: Table) -> Floats:
-    """How many leaves are of a category."""
+    """Return how many leaves are of a category."""
     owners = table.owner[table.codes == table.levels.get(category, ABSENT)]
     return np.bincount(owners, minlength=len(table)).astype(np.float64)
 
@@ -77,7 +77,7 @@ def difference(places: tuple[str, str], table: Table) -> tuple[Floats, Ints]:
 
 
 def bit(which: tuple[str, int], table: Table) -> Floats:
-    """One bit of the IEEE 754 double at a place, 0 to 63 from the lowest; NaN has none."""
+    """Return one bit of the IEEE 754 double at a place, 0 to 63 from the lowest; NaN has none."""
     place, position = which
     numbers = table.leaf(place)[0]
     words = np.ascontiguousarray(numbers).view(np.uint64)

@@ -54,7 +54,7 @@ class Room:
     share: float = 0.0
 
     def at(self, numbers: Floats | float) -> Floats:
-        """The distance for each number."""
+        """Return the distance for each number."""
         with np.errstate(invalid="ignore", over="ignore"):
             distance = self.plain + self.share * np.abs(numbers)
         return np.where(np.isfinite(distance), distance, 0.0)
@@ -64,7 +64,7 @@ NO_ROOM = Room()
 
 
 def room(feature: Feature, table: Table) -> Room:
-    """The distance up to which two values of a feature are equal but for rounding."""
+    """Return the distance up to which two values of a feature are equal but for rounding."""
     parts = feature.parts(table)
     if parts is None:
         return NO_ROOM
@@ -100,7 +100,7 @@ def _finite_sample(numbers: Floats) -> Floats:
 
 
 def _size(numbers: Floats) -> float:
-    """The median size of numbers that are not 0."""
+    """Return the median size of numbers that are not 0."""
     sizes = np.abs(numbers[numbers != 0])
     return float(np.median(sizes)) if len(sizes) else 0.0
 
@@ -140,7 +140,7 @@ class Clusters:
         return np.asarray(np.nan_to_num(farthest), np.float64)  # of infinities
 
     def index(self, numbers: Floats) -> Ints:
-        """The position of the value that each number equals; -1 if there is none."""
+        """Return the position of the value that each number equals; -1 if there is none."""
         if not len(self.values):
             return np.full(len(numbers), -1)
         at = np.minimum(np.searchsorted(self.ends[1], numbers), len(self.values) - 1)
@@ -177,7 +177,7 @@ def clusters(values: Floats, counts: Ints, around: Room) -> tuple[Clusters, Ints
 
 
 def between(low: Floats, high: Floats) -> Floats:
-    """A number above `low`, and at most `high`."""
+    """Return a number above `low`, and at most `high`."""
     with np.errstate(all="ignore"):
         cut = low * (1 - _GOLDEN_SECTION) + high * _GOLDEN_SECTION
         return np.where((cut > low) & (cut <= high), cut, high)
@@ -232,7 +232,7 @@ class WholeOutputs:
 
     @classmethod
     def of(cls, table: Table, *, exact: bool = False) -> Self:
-        """All outputs of a table; `exact` as in `Feature`."""
+        """Return all outputs of a table; `exact` as in `Feature`."""
         near = () if exact else find_clusters(table)
         marks = np.unique(hashes(merge_clusters(table, near)))
         return cls(tuple(marks.tolist()), near, table.is_typed)
@@ -250,7 +250,7 @@ class WholeOutputs:
         return np.where(same & (at < len(self.marks)), at, len(self.marks))
 
     def mask(self, table: Table) -> Bools:
-        """Which outputs are among these, shape (n,)."""
+        """Return which outputs are among these, shape (n,)."""
         return self.codes(table) < len(self.marks)
 
 

@@ -105,14 +105,14 @@ class Table:
         return self.forms.names != (None,)
 
     def leaf(self, place: str) -> tuple[Floats, Ints]:
-        """Numbers and codes of the leaves at one place, shape (n,) each."""
+        """Return numbers and codes of the leaves at one place, shape (n,) each."""
         if len(self.structures) == 1 and place in self.structures[0].position:
             part = slice(self.structures[0].position[place], None, len(self.structures[0].places))
             return self.numbers[part], self.codes[part]
         return self._at(*self.having(place))
 
     def last(self) -> tuple[Floats, Ints]:
-        """Numbers and codes of the last leaf of every flat output."""
+        """Return numbers and codes of the last leaf of every flat output."""
         flat = np.array([s.is_flat and len(s.places) > 0 for s in self.structures], dtype=bool)
         rows = np.flatnonzero(flat[self.structure]) if len(self) else np.zeros(0, np.int64)
         return self._at(rows, self.offsets[rows + 1] - 1)
@@ -162,7 +162,7 @@ class Table:
         return places, numbers, codes
 
     def rows(self, mask: Bools) -> Table:
-        """The table of some outputs."""
+        """Return the table of some outputs."""
         keep = np.flatnonzero(mask)
         if len(self.structures) == 1:
             width = len(self.structures[0].places)
@@ -170,7 +170,7 @@ class Table:
         return self._part(keep, np.flatnonzero(mask[self.owner]))
 
     def between(self, start: int, stop: int) -> Table:
-        """The table of consecutive outputs, as views of this one."""
+        """Return the table of consecutive outputs, as views of this one."""
         ends = slice(*self.offsets[[start, stop]].tolist())
         return self._part(slice(start, stop), ends)
 
@@ -229,7 +229,7 @@ def tabulate(outputs: Outputs) -> Table:
 def _joined_table(
     tables: Sequence[Table], raw: Outputs, levels: dict[Category, int], new_codes: list[Ints]
 ) -> Table:
-    """Rows below rows, of outputs that are taken apart by their structure: no arrays."""
+    """Return rows below rows, of outputs that are taken apart by their structure: no arrays."""
     structures = Named.joined([Named(tuple(t.structures), t.structure) for t in tables])
     types: Any = {name for table in tables for name in table.types.names} - {UNKNOWN} or {UNKNOWN}
     return Table(
@@ -290,7 +290,7 @@ def _in_floats(array: npt.NDArray[Any]) -> bool:
 
 
 def _arrays_table(outputs: Outputs) -> Table | None:
-    """Arrays of one shape and type; None for others."""
+    """Return arrays of one shape and type; None for others."""
     shapes = {(output.shape, output.dtype) for output in outputs}
     shape, dtype = next(iter(shapes))
     if len(shapes) > 1 or not shape or dtype.kind not in "biuf":
@@ -304,7 +304,7 @@ def _arrays_table(outputs: Outputs) -> Table | None:
 
 
 def _array_table(array: npt.NDArray[Any], raw: Outputs, number: str, form: Hashable) -> Table:
-    """Outputs along the first axis, of which all numbers are of this type."""
+    """Return outputs along the first axis, of which all numbers are of this type."""
     n, flat = len(array), array.reshape(-1)
     structure = SCALAR if array.ndim == 1 else of_shape(array.shape[1:])
     levels: dict[Category, int] = {}

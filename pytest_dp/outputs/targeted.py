@@ -41,7 +41,7 @@ numbers."""
 
 
 def _order(column: Floats) -> float:
-    """The correlation of the numbers with those of their rows; 0.0 where there is none."""
+    """Return the correlation of the numbers with those of their rows; 0.0 where there is none."""
     known = np.isfinite(column)
     rows, values = np.flatnonzero(known), column[known].astype(np.float64)
     if len(values) < 2 or not np.ptp(values):
@@ -135,7 +135,7 @@ class Targeted:
         return [excess, *closest, float(len(agrees)), *agreeing, *moments]
 
     def counts(self, agrees: Bools) -> Floats:
-        """How many rows agree in all columns of each subset, shape (counts,)."""
+        """Return how many rows agree in all columns of each subset, shape (counts,)."""
         missed = (~agrees).astype(np.float64) @ self.subsets.T
         counts: Floats = (missed == 0).sum(axis=0).astype(np.float64)
         return counts
@@ -190,7 +190,7 @@ def _deviation(column: Any, value: Any) -> float:
 
 
 def _subsets(width: int, random: np.random.Generator) -> Bools:
-    """All columns, each by itself, and random ones of every size; none of them twice."""
+    """Return all columns, each by itself, and random ones of every size; none of them twice."""
     chosen = [np.ones(width, bool), *np.eye(width, dtype=bool)]
     for _ in range(TRIED_DIRECTIONS if width > 2 else 0):
         subset = np.zeros(width, bool)
@@ -200,7 +200,7 @@ def _subsets(width: int, random: np.random.Generator) -> Bools:
 
 
 def target_of(d1: Any, d2: Any, outputs: Outputs, seed: int) -> Targeted | None:
-    """Quantities by which to look for the record that only one of two inputs has.
+    """Return quantities by which to look for the record that only one of two inputs has.
 
     None where they differ in more, or have no columns, and where no output is a table of the same
     ones.

@@ -79,13 +79,13 @@ def user_function(function: Callable[[Any], Any], table: Table) -> UserFunction 
 
 
 def name_of(function: Callable[..., Any]) -> str:
-    """The name of a function, or of what it wraps, or of its type."""
+    """Return the name of a function, or of what it wraps, or of its type."""
     inner = getattr(function, "func", function)  # of functools.partial
     return str(getattr(inner, "__name__", type(inner).__name__))
 
 
 def _outputs(table: Table) -> list[int]:
-    """The runs that did not raise."""
+    """Return the runs that did not raise."""
     if isinstance(table.raw, np.ndarray):
         return list(range(len(table)))
     return [row for row, output in enumerate(table.raw) if not isinstance(output, Raised)]
@@ -122,7 +122,7 @@ def _as_numbers(table: Table) -> Floats:
 
 
 def _width(structure: Structure) -> int | None:
-    """How many numbers a flat sequence has, 0 for anything else; None for a bare number."""
+    """Return how many numbers a flat sequence has, 0 for anything else; None for a bare number."""
     if structure == SCALAR:
         return None
     return structure.length if structure.is_flat else 0

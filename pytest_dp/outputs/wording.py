@@ -13,7 +13,7 @@ Show = Callable[[float], str]
 
 
 def shown_as(feature: Feature, show: Show = repr) -> tuple[str, Show]:
-    """The text of a feature and how its numbers are shown: dates as dates, not as days."""
+    """Return the text of a feature and how its numbers are shown: dates as dates, not as days."""
     for ending, moment in _MOMENTS:
         if feature.text.endswith(ending):
             return feature.text.removesuffix(ending), moment
@@ -21,7 +21,7 @@ def shown_as(feature: Feature, show: Show = repr) -> tuple[str, Show]:
 
 
 def _day(number: float) -> str:
-    """The first day from an ordinal number on."""
+    """Return the first day from an ordinal number on."""
     day = dt.date.fromordinal(min(max(math.ceil(number), 1), dt.date.max.toordinal()))
     return f"date({day.year}, {day.month}, {day.day})"
 
@@ -47,5 +47,5 @@ _TYPE = re.compile(r"(.*) is (\w+)$", re.DOTALL)
 
 
 def plain(number: float) -> str:
-    """A number without a needless ``.0``."""
+    """Return a number without a needless ``.0``."""
     return str(int(number)) if float(number).is_integer() and abs(number) < 1e15 else repr(number)

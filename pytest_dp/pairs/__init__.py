@@ -104,7 +104,7 @@ def resolved(promise: Promise, root: Path | None = None, notes: list[str] | None
 
 
 def pairs_of(promise: Promise, root: Path | None = None) -> list[Pair]:
-    """The neighbouring inputs that follow from a promise, at least one.
+    """Return the neighbouring inputs that follow from a promise, at least one.
 
     Its ``pairs`` are checked against the relation, if one is stated. From its ``inputs``, once they
     are looked up as for `resolved`, at most `MAX_PAIRS` are derived: the same ones in the same
@@ -137,7 +137,7 @@ def _listed_or_derived(promise: Promise) -> Derived:
 
 
 def _queries(queries: Queries, relation: Relation) -> list[Pair]:
-    """The patterns of Table 1 of Ding et al. 2018 that are neighbours, in its order.
+    """Return the patterns of Table 1 of Ding et al. 2018 that are neighbours, in its order.
 
     For lengths at which none are, and relations by which answers may move by other than 1: the
     neighbours of a vector of ones.
@@ -175,7 +175,7 @@ def patterns(n: int) -> Sequence[tuple[list[int], list[int]]]:
 
 
 def _values(values: Values) -> Iterator[Pair]:
-    """Any two of the values; those with the extreme ones first."""
+    """Return any two of the values; those with the extreme ones first."""
     options = list(distinct(values.options))
     if len(options) < 2:
         raise ClaimError(

@@ -62,7 +62,7 @@ class Canaries:
         return length(self.dataset)
 
     def holding(self, inside: Bools) -> Any:
-        """The dataset with those canaries that are `inside`, behind its own records."""
+        """Return the dataset with those canaries that are `inside`, behind its own records."""
         added = self._own + np.flatnonzero(inside)
         return self._pool.dataset((*range(self._own), *added.tolist()))
 
@@ -78,7 +78,7 @@ def check_relation(relation: Relation | None) -> None:
 
 
 def mislabelled(records: Sequence[Any], count: int, seed: int) -> list[Any]:
-    """Records that are not there, made of others by giving them the last field of a third.
+    """Return records that are not there, made of others by giving them the last field of a third.
 
     They are distinct. Raises ClaimError if there are not so many.
     """

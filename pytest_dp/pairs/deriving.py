@@ -81,7 +81,7 @@ class Derived:
 
 
 def stated_pair(where: str, d1: Any, d2: Any, relation: Relation | None) -> Pair:
-    """A pair that the claim states, checked; errors say where."""
+    """Return a pair that the claim states, checked; errors say where."""
     pair = Pair(d1, d2) if relation is None else relation.between(d1, d2)
     if isinstance(pair, Pair) and isinstance(relation, OfRecords):  # and so other records
         return pair
@@ -103,7 +103,7 @@ def stated_pair(where: str, d1: Any, d2: Any, relation: Relation | None) -> Pair
 
 
 def derived(examples: Sequence[Any], relation: OfRecords) -> Derived:
-    """Pairs of one of the examples with each of its neighbours made of records seen in any.
+    """Return pairs of one of the examples with each of its neighbours made of records seen in any.
 
     The smallest and largest records come first. Of large examples: those of a part of few records
     that matter, then of the whole. Pairs that are beyond the examples come after all others. Where
@@ -275,7 +275,7 @@ def _inside(
 
 
 def leading(pairs: Iterator[Pair]) -> Derived:
-    """The first pairs, and the rest."""
+    """Return the first pairs, and the rest."""
     given = list(islice(pairs, FIRST_PAIRS))
     following = list(islice(pairs, 1))
     note = (
@@ -291,7 +291,7 @@ def _new_pairs(
     relation: OfRecords,
     seen: set[frozenset[bytes]],
 ) -> Iterator[Pair]:
-    """The pairs of datasets, one of each in turn, that were not seen before."""
+    """Yield the pairs of datasets, one of each in turn, that were not seen before."""
     records = 0
     for pool, rows, d1, content, moved, steps in in_turn(
         neighbours_of(pool, rows, offered[pool], relation) for pool, rows in sources
@@ -306,7 +306,7 @@ def _new_pairs(
 
 
 def by_function(examples: Sequence[Any], relation: OfFunction) -> Derived:
-    """Pairs by a function of the user's, of examples that may be anything.
+    """Return pairs by a function of the user's, of examples that may be anything.
 
     Those of two examples by a predicate, then each example with each of its neighbours, in turn.
     What a predicate accepts says which datasets are neighbours, not which ones there are: pairs
@@ -340,7 +340,7 @@ def _size(example: Any) -> int:
 
 
 def _not_empty(pairs: Derived, examples: Sequence[Any], relation: Relation) -> Derived:
-    """The same pairs, if there are any."""
+    """Return the same pairs, if there are any."""
     if pairs.given:
         return pairs
     raise _no_pair(examples, relation)

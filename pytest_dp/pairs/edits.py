@@ -84,7 +84,7 @@ class Edits:
         yield tuple(choices)
 
     def _spelled(self, text: str, letters: str) -> list[str]:
-        """A text with a letter less, more or other at some place."""
+        """Return a text with a letter less, more or other at some place."""
         at = self._pick(len(text) + 1)
         texts = [text[:at] + text[at + 1 :]] if text else []
         if letters:
@@ -109,7 +109,7 @@ class Edits:
         yield tuple(choices)
 
     def _members(self, made: Drawn) -> list[Member]:
-        """Members of a value: mostly as many as it has records, if it has some."""
+        """Return members of a value: mostly as many as it has records, if it has some."""
         size = length(made.value) if kind_of(made.value) else None
         ways = [without_end(made.choices, way) for way in cuts(made.choices, size)]
         if size is None:
@@ -123,7 +123,7 @@ class Edits:
         return ways[self._pick(len(ways))] if ways else []
 
     def _alike(self, made: Drawn, size: int) -> list[list[Member]]:
-        """Members like those of the other values, or the only one."""
+        """Return members like those of the other values, or the only one."""
         ways = []
         for other in (self._made, self._donor):
             their_size = length(other.value) if kind_of(other.value) else None
@@ -135,7 +135,7 @@ class Edits:
         return ways or ([way] if size == 1 and (way := single(made.choices)) else [])
 
     def _group(self, made: Drawn, members: Sequence[Member]) -> list[Member]:
-        """A member, with those that agree with it in one choice where these go together."""
+        """Return a member, with those that agree with it in one choice where these go together."""
         chosen = members[self._pick(len(members))]
         if not self._units:
             return [chosen]
@@ -145,7 +145,7 @@ class Edits:
         return [m for m in members if _choices(made, m)[at : at + 1] == choices[at : at + 1]]
 
     def _where_agreed(self, at: int) -> list[int]:
-        """The places of a choice in all members that agree in it."""
+        """Return the places of a choice in all members that agree in it."""
         choices = self._made.choices
         for members in cuts(choices):
             for column, (start, end) in ((n, s) for m in members for n, s in enumerate(m)):
@@ -156,7 +156,7 @@ class Edits:
         return [at]
 
     def _columns(self, come: Sequence[Member], at: Member) -> dict[int, list[Any]]:
-        """New choices, by the position in front of which they are put."""
+        """Return new choices, by the position in front of which they are put."""
         theirs = self._donor.choices
         return {
             start: [choice for new in come for choice in theirs[new[n][0] : new[n][1]]]
@@ -190,5 +190,5 @@ class Edits:
 
 
 def _choices(made: Drawn, member: Member) -> Choices:
-    """The choices of a member."""
+    """Return the choices of a member."""
     return tuple(choice for start, end in member for choice in made.choices[start:end])

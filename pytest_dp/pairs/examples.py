@@ -48,7 +48,7 @@ class Bounds:
         return ""
 
     def holds(self, data: Any) -> bool:  # noqa: ARG002
-        """Whether an input is inside the claim."""
+        """Return whether an input is inside the claim."""
         return True
 
     def to_add(self, pair: Pair) -> tuple[Any, ...]:  # noqa: ARG002
@@ -149,7 +149,7 @@ class Examples(Bounds):
         return self.beyond(pair) if is_unlike else ""
 
     def _faults(self, data: Any) -> tuple[str, str]:
-        """What of a dataset is in no example: a value, or if none how they go together."""
+        """Return what of a dataset is in no example: a value, or if none how they go together."""
         if not kind_of(data):
             return f"{describe(data, 40)}, which is not a dataset", ""
         entries = self._read(records_of(data))
@@ -333,7 +333,7 @@ class Examples(Bounds):
         return spans
 
     def _unsorted(self, entries: Sequence[_Entry]) -> tuple[int, int] | None:
-        """Two records in a row that are not sorted in the way in which all examples are."""
+        """Return two records in a row that are not sorted in the way in which all examples are."""
         if not self._orders:
             return None
         places = [at for at, entry in enumerate(entries) if not entry.is_null]
@@ -346,7 +346,7 @@ class Examples(Bounds):
 
 
 def _rows(entries: Sequence[_Entry]) -> list[dict[Hashable, Any]]:
-    """The values of records that are not the null record."""
+    """Return the values of records that are not the null record."""
     return [entry.row for entry in entries if not entry.is_null]
 
 
@@ -381,7 +381,7 @@ def _farness(value: Any, known: Sequence[Any]) -> float:
 
 
 def _named(name: Hashable, value: Any) -> str:
-    """A value of a record by its name: ``age = 0``."""
+    """Return a value of a record by its name: ``age = 0``."""
     shown = describe(value, 40)
     if name is None:
         return shown
@@ -389,7 +389,7 @@ def _named(name: Hashable, value: Any) -> str:
 
 
 def _span(values: Sequence[Any]) -> str:
-    """What a column has: ``18 to 90``, ``'a', 'b' and 5 others``."""
+    """Return what a column has: ``18 to 90``, ``'a', 'b' and 5 others``."""
     if len(values) > 1 and all(is_real(v) and not isinstance(v, bool) for v in values):
         return f"{min(values)!r} to {max(values)!r}"
     shown = ", ".join(describe(value, 20) for value in values[:3])

@@ -75,7 +75,7 @@ class Generated:
         self.pairs, self._waiting = tuple(pool[:up_front]), pool[up_front:]
 
     def _new(self, drawn: Iterator[Drawn | None]) -> Iterator[Pair]:
-        """Pairs that were not drawn before, until many draws in a row give none."""
+        """Return pairs that were not drawn before, until many draws in a row give none."""
 
         def accept(one: Drawn | None) -> Pair | None:
             if one is not None and self._keep(one):
@@ -100,7 +100,7 @@ class Generated:
         return tuple(self._waiting)
 
     def propose(self) -> Iterable[Pair]:
-        """Further pairs, one by one; the same whatever was learned."""
+        """Yield further pairs, one by one; the same whatever was learned."""
         while self._waiting:
             yield self._waiting.pop(0)
         yield from self._more
@@ -111,12 +111,12 @@ class Generated:
         return cast("Pair", drawn.value)
 
     def drawn(self, pair: Pair) -> Drawn | None:
-        """How a pair was drawn that came from here; None if that is not known."""
+        """Return how a pair was drawn that came from here; None if that is not known."""
         drawn = self._drawn.get(pair.content)
         return drawn if drawn is not None and drawn.choices and self.mutable else None
 
     def redrawn(self, pair: Pair, changes: Mapping[int, Any]) -> Pair | None:
-        """The pair that the strategy makes if some choices, by their numbers, are others."""
+        """Return the pair that the strategy makes if some choices, by their numbers, are others."""
         drawn = self.drawn(pair)
         if drawn is None:
             return None
@@ -182,7 +182,7 @@ class _Look:
         return sum(side.total() for side in self.sides)
 
     def cases(self) -> Iterator[Hashable]:
-        """The corner cases that the pair shows as a whole."""
+        """Yield the corner cases that the pair shows as a whole."""
         sizes = [side.total() for side in self.sides]
         if 0 in sizes:
             yield "empty"
@@ -196,7 +196,7 @@ class _Look:
 
 
 def ordered(pairs: Sequence[Pair]) -> list[Pair]:
-    """The same pairs, corner cases first.
+    """Return the same pairs, corner cases first.
 
     As wholes: empty, one record, all records equal, a record once more. Of the record in which D
     and D' differ, column by column in turn: NaN, infinities, the smallest and the largest number,
@@ -222,7 +222,7 @@ def ordered(pairs: Sequence[Pair]) -> list[Pair]:
 
 
 def _column_cases(values: Mapping[Hashable, int], numbers: list[tuple[float, int]]) -> list[int]:
-    """The pairs that show the cases of one column."""
+    """Return the pairs that show the cases of one column."""
     special = [key(math.nan), key(math.inf), key(-math.inf)]
     shown = [values[case] for case in special if case in values]
     finite = [(value, at) for value, at in numbers if abs(value) < math.inf]

@@ -64,7 +64,7 @@ def pools_of(
 def neighbours_of(
     pool: Pool, rows: Positions, offered: Sequence[Positions], relation: OfRecords
 ) -> Iterator[tuple[Pool, Positions, Any, bytes, Positions, Sequence[Step]]]:
-    """The pool, a dataset and its content; a neighbour's positions and what leads to it.
+    """Yield the pool, a dataset and its content; a neighbour's positions and what leads to it.
 
     The dataset is that of the rows that are read.
     """

@@ -55,7 +55,7 @@ class Pairs:
     """Those that it chooses from, if they are given."""
 
     def with_params(self, params: Mapping[str, SearchStrategy[Any]]) -> Pairs:
-        """The same pairs, each with values of these parameters."""
+        """Return the same pairs, each with values of these parameters."""
         if not params:
             return self
 
@@ -86,7 +86,7 @@ class EditedPairs(Pairs):
     params: Mapping[str, SearchStrategy[Any]] = field(default_factory=dict)
 
     def with_params(self, params: Mapping[str, SearchStrategy[Any]]) -> Pairs:
-        """The same pairs, each with values of these parameters."""
+        """Return the same pairs, each with values of these parameters."""
         return replace(self, params=params)
 
     def draws(self, seed: int, constants: Sequence[Any] = ()) -> Iterator[Drawn | None]:
@@ -140,7 +140,7 @@ class ListedPairs(Pairs):
     """
 
     def with_params(self, params: Mapping[str, SearchStrategy[Any]]) -> Pairs:
-        """The same pairs, each with values of these parameters."""
+        """Return the same pairs, each with values of these parameters."""
         return replace(self, strategy=parameter_values(params))
 
     def draws(self, seed: int, constants: Sequence[Any] = ()) -> Iterator[Drawn | None]:
@@ -236,7 +236,7 @@ def _edits(
 
 
 def edits_for(relation: Relation) -> tuple[str, ...]:
-    """Which edits may give a neighbour; those that mostly do more often."""
+    """Return which edits may give a neighbour; those that mostly do more often."""
     if relation.of is Queries:
         return ("move",)
     if isinstance(relation, AddRemoveOne):
@@ -247,7 +247,7 @@ def edits_for(relation: Relation) -> tuple[str, ...]:
 
 
 def pair_yielded(relation: Relation, d1: Any, d2: Any) -> Pair | None:
-    """Two neighbours; entries of dicts that only change places are the same."""
+    """Return two neighbours; entries of dicts that only change places are the same."""
     if isinstance(d1, dict) and isinstance(d2, dict):
         names = [name for name in d1 if name in d2]
         if names != [name for name in d2 if name in d1]:

@@ -49,12 +49,12 @@ Draw = Callable[[SearchStrategy[Any]], Any]
 
 
 def listed(pairs: Sequence[Pair]) -> Pairs:
-    """Each of these pairs."""
+    """Return each of these pairs."""
     return ListedPairs(parameter_values({}), listed=tuple(pairs))
 
 
 def stated(pairs: SearchStrategy[Any], relation: Relation | None) -> Pairs:
-    """Pairs (D, D') that a strategy yields, checked against the relation if there is one.
+    """Return pairs (D, D') that a strategy yields, checked against the relation if there is one.
 
     Those of equal D and D' are left out.
     """
@@ -76,7 +76,7 @@ def stated(pairs: SearchStrategy[Any], relation: Relation | None) -> Pairs:
 def neighbours(
     datasets: SearchStrategy[Any], relation: Relation | None, seed: int, said: str
 ) -> Pairs:
-    """Pairs of neighbours from a strategy of datasets, or of values under ``"any_two"``.
+    """Return pairs of neighbours from a strategy of datasets, or of values under ``"any_two"``.
 
     Raises ClaimError if it yields no datasets, or only empty ones, or raises.
     """
@@ -140,7 +140,7 @@ def neighbouring(
 
 
 def _sizes(datasets: SearchStrategy[Any], seed: int, said: str) -> str:
-    """How long the datasets of a strategy are, in words."""
+    """Return how long the datasets of a strategy are, in words."""
     lengths: list[int] = []
     records, last = 0, None
     for last in values_drawn(datasets, seed, said, MAX_DRAWS):
@@ -176,7 +176,7 @@ def _fits(relation: Relation, dataset: Any) -> bool:
 
 
 def drawing(drawn: Iterator[Drawn | None], said: str) -> Drawn | None:
-    """The next value; raises ClaimError if the strategy raises."""
+    """Return the next value; raises ClaimError if the strategy raises."""
     try:
         return next(drawn)
     except ClaimError as error:
@@ -191,7 +191,7 @@ def drawing(drawn: Iterator[Drawn | None], said: str) -> Drawn | None:
 
 
 def values_drawn(strategy: SearchStrategy[Any], seed: int, said: str, most: int) -> Iterator[Any]:
-    """What a number of draws give, where the strategy does not reject."""
+    """Return what a number of draws give, where the strategy does not reject."""
     drawn = draws(strategy, seed)
     tried = (drawing(drawn, said) for _ in range(most))
     return (one.value for one in tried if one is not None)

@@ -28,7 +28,7 @@ _MISSING = ("missing",)
 
 
 def uniform(datasets: Sequence[Sequence[Row]]) -> frozenset[Hashable]:
-    """Columns with one value in each dataset, though another one in another.
+    """Return columns with one value in each dataset, though another one in another.
 
     That may be chance where datasets have one record, so two of several records have to differ. Of
     the fields that records have, one with several records is enough.
@@ -86,7 +86,7 @@ Order = tuple[tuple[Hashable, int], ...]
 
 
 def orders(datasets: Sequence[Sequence[dict[Hashable, Any]]]) -> Iterator[Order]:
-    """The ways in which every dataset is sorted, each of them seen in at least one."""
+    """Yield the ways in which every dataset is sorted, each of them seen in at least one."""
     names = list(dict.fromkeys(name for rows in datasets for row in rows for name in row))
     yield from _longer((), names, datasets)
 
@@ -112,7 +112,7 @@ def _longer(
 
 
 def unsorted(order: Order, rows: Sequence[dict[Hashable, Any]]) -> int | None:
-    """The first record that comes after one which it should come before, if there is any."""
+    """Return the first record that comes after one which it should come before, if there is any."""
     for at, (a, b) in enumerate(pairwise(rows)):
         for name, sign in order:
             before, after = a.get(name), b.get(name)
@@ -124,7 +124,7 @@ def unsorted(order: Order, rows: Sequence[dict[Hashable, Any]]) -> int | None:
 
 
 def in_order(before: Any, after: Any, sign: int) -> bool:
-    """Whether values rise, or fall; False for those that have no order."""
+    """Return whether values rise, or fall; False for those that have no order."""
     try:
         return bool(before <= after if sign > 0 else before >= after)
     except Exception:  # of objects of users, of which anything may be raised

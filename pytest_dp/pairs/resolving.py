@@ -48,7 +48,7 @@ def resolve(given: Any, root: Path | None, notes: list[str]) -> Any:
 
 
 def resolve_pairs(given: Any, root: Path | None, notes: list[str]) -> Any:
-    """The same for pairs, which are checked to be two inputs each."""
+    """Return the same for pairs, which are checked to be two inputs each."""
     if isinstance(given, tuple) or is_strategy(given):  # read when the claim was
         return given
     name = _name_of(given)
@@ -66,7 +66,7 @@ def resolve_pairs(given: Any, root: Path | None, notes: list[str]) -> Any:
 
 
 def resolve_data(given: Any, root: Path | None) -> Any:
-    """The one dataset that a name or a function stands for."""
+    """Return the one dataset that a name or a function stands for."""
     return _looked_up("data", given, root, "one dataset")[0]
 
 
@@ -75,7 +75,7 @@ def _name_of(given: Any) -> str:
 
 
 def _looked_up(keyword: str, given: Any, root: Path | None, returns: str) -> tuple[Any, str]:
-    """What a name and a function stand for, and how to begin a sentence about it."""
+    """Return what a name and a function stand for, and how to begin a sentence about it."""
     name = _name_of(given)
     origin = f"{keyword}="
     if isinstance(given, str):
@@ -93,7 +93,7 @@ def _looked_up(keyword: str, given: Any, root: Path | None, returns: str) -> tup
 
 
 def _leading(keyword: str, name: str, given: Any, limit: int, what: str, notes: list[str]) -> Any:
-    """The first that a generator yields; anything else as it is."""
+    """Return the first that a generator yields; anything else as it is."""
     if not hasattr(given, "__next__"):
         return given
     taken: list[Any] = []
@@ -200,7 +200,7 @@ def _from_file(module: str, file: Path, name: str) -> Any:
 
 
 def _imported(module: str, name: str) -> Any:
-    """The module, or None if there is none of this name."""
+    """Return the module, or None if there is none of this name."""
     try:
         return import_module(module)
     except (Exception, SystemExit) as error:

@@ -54,7 +54,7 @@ def simplify(
 
 
 def _order(parts: Parts) -> tuple[int, list[tuple[int, float, bool]]]:
-    """Smaller for simpler choices."""
+    """Return smaller for simpler choices."""
     sizes = [_size(choice) for part in parts for choice in part]
     return sum(map(len, parts)), sizes
 

@@ -38,12 +38,12 @@ class Proposing:
 
 
 def name_of(proposer: Proposer) -> str:
-    """A proposer's name, or that of its class."""
+    """Return a proposer's name, or that of its class."""
     return str(getattr(proposer, "name", type(proposer).__name__))
 
 
 def sieved(proposer: Proposer, *sieves: Callable[[Iterable[Pair]], Iterable[Pair]]) -> Proposing:
-    """What a proposer proposes, as far as it passes each of the sieves."""
+    """Return what a proposer proposes, as far as it passes each of the sieves."""
 
     def propose() -> Iterable[Pair]:
         pairs = proposer.propose()
@@ -57,7 +57,7 @@ def sieved(proposer: Proposer, *sieves: Callable[[Iterable[Pair]], Iterable[Pair
 def marked(
     pairs: Iterable[Pair], bounds: Bounds, *, wanted: bool, told: bool = False
 ) -> Iterator[Pair]:
-    """The pairs, each saying what of it is beyond what the claim gives, if these are wanted.
+    """Yield the pairs, each saying what of it is beyond what the claim gives, if these are wanted.
 
     Where the others come from is said only if it is `told` of all.
     """
@@ -70,7 +70,7 @@ def marked(
 def checked(
     pairs: Iterable[Pair], relation: Relation | None, inside: Callable[..., bool] | None
 ) -> Iterator[Pair]:
-    """The pairs of neighbours that the claim speaks of, until too many in a row are not.
+    """Return the pairs of neighbours that the claim speaks of, until too many in a row are not.
 
     `inside` tells whether it speaks of D and D'; None where it does of all neighbours.
     """
@@ -158,7 +158,7 @@ class PairSource:
         return None
 
     def _new(self, proposed: Iterator[Pair]) -> Pair | None:
-        """The next one that is not known yet."""
+        """Return the next one that is not known yet."""
         for _, pair in zip(range(MAX_PROPOSALS), proposed, strict=False):
             known = pair.content
             if known not in self._known:

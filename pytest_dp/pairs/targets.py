@@ -44,7 +44,7 @@ class Target:
 
 
 def targets_of(data: Any, records: Any) -> list[Target]:
-    """The target records of a claim, in its order.
+    """Return the target records of a claim, in its order.
 
     `records` are positions (whole numbers), records themselves, or `riskiest`. Raises ClaimError if
     the data is no dataset of two records or more, or a record is not in it.
@@ -97,7 +97,7 @@ def _position(wanted: Any, every: Sequence[Any]) -> int:
 
 
 def riskiest_of(data: Any, count: int) -> list[int]:
-    """Positions of records that look most at risk, the first the most: a heuristic, no more.
+    """Return positions of records that look most at risk, the first the most: a heuristic, no more.
 
     What counts is how far their closest neighbours are, and how rare their values, each in
     deviations of all records. Whether a model gives them away is what the games tell.
@@ -114,7 +114,7 @@ def riskiest_of(data: Any, count: int) -> list[int]:
 
 
 def _coded(column: Any) -> tuple[Floats, bool]:
-    """A column in numbers, and whether these are codes of values."""
+    """Return a column in numbers, and whether these are codes of values."""
     if column.dtype == object:
         codes: dict[Any, int] = {}
         return np.array([codes.setdefault(key(v), len(codes)) for v in column], np.float64), True
@@ -122,7 +122,7 @@ def _coded(column: Any) -> tuple[Floats, bool]:
 
 
 def _isolated(cells: Cells) -> Floats:
-    """The mean distance of each record to the closest of some others, column by column."""
+    """Return the mean distance of each record to the closest of some others, column by column."""
     columns = [_coded(column) for column in cells.values()]
     n = len(columns[0][0])
     among = np.unique(np.linspace(0, n - 1, min(n, MAX_COMPARED)).astype(int))

@@ -102,7 +102,7 @@ def pytest_configure_node(node: Any) -> None:
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
-    """The profile, the cluster and the seed, where they are not the usual ones."""
+    """Return the profile, the cluster and the seed, where they are not the usual ones."""
     seed = getattr(config.option, "dp_seed", None)
     profile = claim_session_of(config).profile
     backend = getattr(config.option, "dp_backend", None)
@@ -112,7 +112,7 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    """Source modules that mention a claim, where ``dp_modules`` asks for them."""
+    """Return the source modules that mention a claim, where ``dp_modules`` asks for them."""
     if file_path.suffix != ".py" or not collects_modules(parent.config):
         return None
     if _MENTION not in file_path.read_bytes():
@@ -131,7 +131,7 @@ def collects_modules(config: pytest.Config) -> bool:
 def pytest_pycollect_makeitem(
     collector: pytest.Module | pytest.Class, name: str, obj: object
 ) -> Generator[None, Any, Any]:
-    """The claims on an object of a test module, beside whatever else it is."""
+    """Yield the claims on an object of a test module, beside whatever else it is."""
     collected = yield
     if isinstance(collector, pytest.Module):
         claim_session_of(collector.config).searched.add(collector)

@@ -137,7 +137,7 @@ def _untold(item: pytest.Item, claim: Claim) -> str:
 
 
 def _too_little(result: AuditResult, at_least: str) -> str:
-    """Why a pass is worth too little to be one; empty if it is not."""
+    """Return why a pass is worth too little to be one; empty if it is not."""
     if result.verdict != "no violation":
         return ""
     if GRADES.index(result.strength) < GRADES.index(at_least):
@@ -168,7 +168,7 @@ def _remedy(result: AuditResult, at_least: str) -> str:
 
 
 def checker(request: pytest.FixtureRequest) -> Any:
-    """The function that the fixture ``dp_check`` gives to a test."""
+    """Return the function that the fixture ``dp_check`` gives to a test."""
     item: pytest.Item = request.node
     _, markers = closest_markers(item)
     if not markers:
@@ -271,7 +271,7 @@ def _expects_violation(item: pytest.Item) -> bool:
 
 
 def _of_results(item: pytest.Item, error: BaseException | None, passed: bool) -> list[Record]:
-    """Records of what was audited; violations that fail no test are expected ones."""
+    """Return records of what was audited; violations that fail no test are expected ones."""
     records = []
     for record, result in audits_of(item).records:
         raised = getattr(error, "result", None) is result

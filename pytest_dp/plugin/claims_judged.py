@@ -69,7 +69,7 @@ def _entry(item: pytest.Item, claim: Claim, resolved: Any = None) -> Entry:
 def entries_of(
     seen: ClaimsOfRun, item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport
 ) -> list[tuple[int, Entry, bool]]:
-    """The audits of a test, as `ClaimsOfRun.audited` has them."""
+    """Return the audits of a test, as `ClaimsOfRun.audited` has them."""
     raised = getattr(call.excinfo.value, "result", None) if call.excinfo is not None else None
     known = seen.tests.get(item.nodeid, {}).get("entry") or {}
     before = {name: known[name] for name in ("effort", "params") if name in known}
@@ -215,7 +215,7 @@ def _not_audited(seen: ClaimsOfRun, nodeid: str) -> str:
 
 
 def _left_out(config: pytest.Config, state: str) -> tuple[str, bool]:
-    """Why a test was left out, if somebody hides it; and whether this run is about it."""
+    """Return why a test was left out, if somebody hides it; and whether this run is about it."""
     if leaves_out(config, deselected=state == "deselected"):
         return "", False
     if state == "deselected":

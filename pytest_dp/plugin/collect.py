@@ -54,11 +54,11 @@ class ClaimItem(pytest.Function):
         audit_or_look_up(self, self.mechanism, self.claim, self.declaration.keywords)
 
     def reportinfo(self) -> tuple[Path, int, str]:
-        """The place of the decorator."""
+        """Return the place of the decorator."""
         return self.path, self.line - 1, self.name
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException]) -> Any:  # type: ignore[override]
-        """Our own errors at the decorated line, without our frames; others as usual."""
+        """Return our own errors at the decorated line, without our frames; others as usual."""
         # A warning comes here where filters make it an error.
         if isinstance(excinfo.value, PytestDPError | InconclusiveWarning):
             return represent(excinfo.value, self.config, self.path, self.line)
@@ -69,7 +69,7 @@ class SourceModule(pytest.Module):
     """A module of production code, of which only the claims are collected."""
 
     def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
-        """The claims written in this module, in its order."""
+        """Return the claims written in this module, in its order."""
         items: list[pytest.Item] = []
         for name, obj in list(vars(self.obj).items()):
             if has_claims(obj):
@@ -78,7 +78,7 @@ class SourceModule(pytest.Module):
 
 
 def lost_items(collector: pytest.Module, items: Iterable[Any]) -> list[pytest.Item]:
-    """An item that fails for each claim of a module that none of its items is about."""
+    """Return an item that fails for each claim of a module that none of its items is about."""
     tested = [item.declaration for item in items if isinstance(item, ClaimItem)]
 
     def written_here(declaration: Declaration) -> bool:
@@ -104,7 +104,7 @@ def _label_of_fault(label: str, many: int, declaration: Declaration) -> str:
 
 
 def source_module(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    """A collector for a source module, unless pytest collects the file as tests anyway."""
+    """Return a collector for a source module, unless pytest collects the file as tests anyway."""
     if file_path.name in ("conftest.py", "setup.py", "__main__.py"):
         return None
     patterns = parent.config.getini("python_files")
@@ -114,7 +114,7 @@ def source_module(file_path: Path, parent: pytest.Collector) -> pytest.Collector
 
 
 def claim_items(collector: pytest.Module, name: str, obj: Any) -> list[pytest.Item]:
-    """One item for each claim on `obj` that is written in the collector's file."""
+    """Return one item for each claim on `obj` that is written in the collector's file."""
     if isinstance(obj, Claims):
         return list(_of_table(collector, name, obj))
     if isinstance(obj, type) and obj.__module__ == collector.obj.__name__:
@@ -158,7 +158,7 @@ def _of_table(collector: pytest.Module, name: str, table: Claims) -> Iterable[py
 def _claims_of(
     declaration: Declaration, problem: ClaimError | None = None
 ) -> list[Claim | ClaimError]:
-    """A claim for each combination of parameters; or what is wrong."""
+    """Return a claim for each combination of parameters; or what is wrong."""
     try:
         if problem is not None:
             raise problem
@@ -233,7 +233,7 @@ def _item(
 
 
 def _stand_in(mechanism: Any, marks: Iterable[Any]) -> Any:
-    """A test function without arguments, with the marks of the mechanism, and more."""
+    """Return a test function without arguments, with the marks of the mechanism, and more."""
 
     def audit_claim() -> None:
         """Only its marks and signature are used."""
@@ -263,7 +263,7 @@ def _same_file(file: str, other: Path) -> bool:
 def _lost_claims(
     module: Any, written_here: Callable[[Declaration], bool], collected: Iterable[Declaration]
 ) -> list[tuple[Declaration, str, ClaimError]]:
-    """The declarations of an imported module that are not among those `collected`.
+    """Return the declarations of an imported module that are not among those `collected`.
 
     Each comes with the name of its mechanism, and what became of it. A mechanism that was deleted,
     and that nothing holds any more, was meant to go.

@@ -84,7 +84,7 @@ class Earlier:
         return self._evidence
 
     def _pairs(self, promise: Promise) -> list[Pair]:
-        """The pair that broke this promise; none where an audit is repeated by its seed."""
+        """Return the pair that broke this promise; none where an audit is repeated by its seed."""
         if self._item.config.getoption("dp_seed", None) is not None:
             return []
         try:
@@ -145,7 +145,7 @@ def describe_evidence(config: pytest.Config) -> Iterator[str]:
 
 
 def _version_line(runs: list[Run]) -> str:
-    """One version of a mechanism and its claim."""
+    """Return one version of a mechanism and its claim."""
     evidence = at_most(runs)
     alpha = min(run.alpha for run in runs)
     days = sorted({run.started[:10] for run in runs})

@@ -26,7 +26,7 @@ def represent(
     line: int,
     source_line: int | None = None,
 ) -> ReprExceptionInfo:
-    """The claim's source, the message, and where it is; built of what pytest itself prints.
+    """Return the claim's source, the message, and where it is; built of what pytest itself prints.
 
     The source starts at `source_line`, where that is not `line`. These classes survive the way
     from an xdist worker, give the line of the short summary and the JUnit message, and are coloured
@@ -78,7 +78,7 @@ def reason(error: Exception) -> str:
 
 
 def relative(path: Path, root: Path) -> str:
-    """A path as seen from `root`, with forward slashes."""
+    """Return a path as seen from `root`, with forward slashes."""
     try:
         return Path(os.path.relpath(path, root)).as_posix()
     except ValueError:  # another drive
@@ -86,7 +86,7 @@ def relative(path: Path, root: Path) -> str:
 
 
 def decorator_source(path: Path, line: int) -> list[str]:
-    """The lines from the decorator to the signature that it stands on."""
+    """Return the lines from the decorator to the signature that it stands on."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()[
             line - 1 : line - 1 + MAX_SOURCE_LINES

@@ -14,7 +14,7 @@ _CLAIMS = "__dp_claims__"
 
 
 def ini(config: pytest.Config, name: str) -> Any:
-    """The value of an ini key; None if it is not set."""
+    """Return the value of an ini key; None if it is not set."""
     try:
         return config.getini(f"dp_{name}")
     except (pytest.UsageError, TypeError, ValueError) as error:
@@ -39,7 +39,7 @@ def option_or_ini(config: pytest.Config, name: str) -> Any:
 
 
 def reports(config: pytest.Config) -> list[Path]:
-    """The files of the options, and those of the ini key, which are relative to the root."""
+    """Return the files of the options, and those of the ini key, which are relative to the root."""
     typed = map(Path, getattr(config.option, "dp_report", None) or ())
     return [*typed, *(config.rootpath / line for line in ini(config, "report") or ())]
 

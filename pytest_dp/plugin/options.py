@@ -89,7 +89,7 @@ def _of_file(config: pytest.Config) -> dict[str, Any]:
 
 
 def _values(given: Callable[[str], Any], said_by: Callable[[str], str]) -> dict[str, Any]:
-    """The fields that are options, as values; those left open are left out."""
+    """Return the fields that are options, as values; those left open are left out."""
     values = {}
     for name in FIELDS.keys() & OPTIONS.keys():
         text = given(name)
@@ -105,7 +105,7 @@ def _values(given: Callable[[str], Any], said_by: Callable[[str], str]) -> dict[
 
 
 def _not_typed(config: pytest.Config) -> dict[str, Any]:
-    """Our own options, by their names, that somebody else than the command line has set."""
+    """Return our own options, by their names, that somebody else than the command line has set."""
     values = {name: getattr(config.option, f"dp_{name}", None) for name in (*FIELDS, "profile")}
     own = typed_options(config)
     return {name: value for name, value in values.items() if value and f"dp_{name}" not in own}

@@ -28,7 +28,7 @@ a file, and one's pass takes the other's pair away."""
 def with_file(
     item: pytest.Item, number: int, mechanism: Any, keywords: Mapping[str, Any], result: AuditResult
 ) -> AuditResult:
-    """The result of an audit, with the file that was written of the pair that it shows.
+    """Return the result of an audit, with the file that was written of the pair that it shows.
 
     `keywords` are those of the claim, and `number` counts the audits of a test. The file of a claim
     that stands is taken away.

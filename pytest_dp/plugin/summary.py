@@ -166,7 +166,7 @@ def _link(root: Path, folder: Path, path: str) -> str:
 
 
 def _workspace(config: pytest.Config) -> Path:
-    """The root of the repository, on GitHub or GitLab."""
+    """Return the root of the repository, on GitHub or GitLab."""
     roots = map(os.environ.get, ("GITHUB_WORKSPACE", "CI_PROJECT_DIR"))
     return Path(next(filter(None, roots), config.rootpath))
 
@@ -179,7 +179,7 @@ def about_run(config: pytest.Config) -> dict[str, str]:
 
 
 def _project(root: Path) -> str:
-    """The name by which a project is published, or that of its folder."""
+    """Return the name by which a project is published, or that of its folder."""
     try:
         read = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
         return str(read["project"]["name"])

@@ -125,7 +125,7 @@ class ApproximateDP(Guarantee):
 
 
 def pure_to_renyi(eps: float, order: float) -> float:
-    """The divergence of order `order` of randomised response, the largest under pure eps.
+    """Return the divergence of order `order` of randomised response, the largest under pure eps.
 
     Of order 1 it is eps tanh(eps / 2). Rounded up.
     """

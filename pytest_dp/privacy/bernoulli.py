@@ -46,7 +46,7 @@ def _log_ratio(p: Floats, q: Floats) -> Floats:
 
 
 def concentration(p: Floats, q: Floats) -> Floats:
-    """The smallest rho of zero-concentrated privacy that p and q allow, in both directions.
+    """Return the smallest rho of zero-concentrated privacy that p and q allow, in both directions.
 
     The largest D_order / order over orders that grids find, rounded down.
     """
@@ -104,7 +104,7 @@ def largest_coin(q: Floats, order: Floats, bound: Floats) -> Floats:
 
 
 def tangents(q: Floats, order: Floats, bound: Floats) -> tuple[Floats, Floats]:
-    """Lines above all (q, p) that a bound on one order allows, each touching it at one q.
+    """Return lines above all (q, p) that a bound on one order allows, each touching it at one q.
 
     The slopes and the intercepts, each of shape (lines,), stand for ``p <= intercept + slope * q``,
     which is a hockey stick with eps = ln(slope). Lines that say nothing are left out.
@@ -126,7 +126,7 @@ def probabilities(count: int = 800) -> Floats:
 
 
 def renyi_tangents(orders: tuple[tuple[float, float], ...]) -> tuple[Floats, Floats]:
-    """Lines above all (q, p) that bounds on several orders allow together."""
+    """Return lines above all (q, p) that bounds on several orders allow together."""
     order, bound = (np.array(values)[:, None] for values in zip(*orders, strict=True))
     return tangents(probabilities(600), order, bound)
 

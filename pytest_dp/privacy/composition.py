@@ -61,7 +61,7 @@ def implies(stronger: Guarantee, weaker: Guarantee) -> bool:
 
 
 def smallest_rho(guarantee: Guarantee) -> float:
-    """The smallest rho known to follow from a guarantee; infinite if none is.
+    """Return the smallest rho known to follow from a guarantee; infinite if none is.
 
     The divergence per order of pure privacy is largest at order 1, that of Gaussian privacy is the
     same at all orders (Bun, Steinke, "Concentrated Differential Privacy", TCC 2016).
@@ -71,7 +71,7 @@ def smallest_rho(guarantee: Guarantee) -> float:
 
 
 def smallest(claim: Guarantee, parts: Parts) -> Guarantee:
-    """The smallest claim of the same notion, and with the same delta, that parts add up to.
+    """Return the smallest claim of the same notion, and with the same delta, that parts add up to.
 
     Each part comes with how many times it is used. The best rule that applies is taken: rho adds
     up, mu in squares, divergences order by order. An eps is the best of four: basic composition;
@@ -162,7 +162,7 @@ def _no_such_claim(claim: Guarantee, parts: Parts, where: str = "") -> str:
 
 
 def _mu(parts: Parts) -> tuple[float, float]:
-    """The smallest mu, and how exact it is.
+    """Return the smallest mu, and how exact it is.
 
     Pure parts are taken together: they are easier to hide than the sum of what hides each.
     """
@@ -214,7 +214,7 @@ def _mu_of_coins(coins: list[tuple[float, int]]) -> float:
 
 
 def _scale(claim: Guarantee, parts: Parts) -> float:
-    """The smallest multiple of a claim that is nowhere below what the parts add up to."""
+    """Return the smallest multiple of a claim that is nowhere below what the parts add up to."""
     whole, _ = _profile(parts)
 
     def is_met(scale: float) -> bool:
@@ -234,7 +234,7 @@ def _scale(claim: Guarantee, parts: Parts) -> float:
 
 
 def _eps(delta: float, parts: Parts) -> tuple[float, float]:
-    """The smallest eps that parts add up to beside delta, and how exact it is."""
+    """Return the smallest eps that parts add up to beside delta, and how exact it is."""
     basic = math.inf
     leaks = math.fsum(times * part.delta for part, times in parts)
     losses = [(part.eps, times) for part, times in parts if part.eps is not None]
@@ -283,7 +283,7 @@ def without_leak(part: Guarantee) -> Guarantee:
 
 
 def _leak(parts: Parts) -> float:
-    """The probability that any of the parts leaks, of which each may with its delta."""
+    """Return the probability that any of the parts leaks, of which each may with its delta."""
     return -math.expm1(math.fsum(times * math.log1p(-part.delta) for part, times in parts))
 
 

@@ -61,7 +61,7 @@ class ZeroConcentratedDP(Curve):
         return Region.below(slopes, self._beside(intercepts) if self.delta else intercepts)
 
     def _beside(self, delta: Number) -> Number:
-        """The delta of a hockey stick beside a leak, rounded up."""
+        """Return the delta of a hockey stick beside a leak, rounded up."""
         return (self.delta + (1 - self.delta) * delta) * (1 + FLOAT_ERROR)
 
     @cached_property
@@ -118,7 +118,7 @@ class ZeroConcentratedDP(Curve):
 
 
 def renyi_to_delta(order: float, bound: float, eps: float) -> float:
-    """The delta beside eps that follows from a bound on one Rényi divergence, rounded up.
+    """Return the delta beside eps that follows from a bound on one Rényi divergence, rounded up.
 
     Canonne, Kamath, Steinke, "The Discrete Gaussian for Differential Privacy", NeurIPS 2020,
     Proposition 12.
@@ -202,7 +202,7 @@ class GaussianDP(WithoutEps):
 
 
 def _log_normal(x: float) -> float:
-    """The logarithm of the normal distribution function at x below 0."""
+    """Return the logarithm of the normal distribution function at x below 0."""
     if x > -37:
         return math.log(math.erfc(-x / math.sqrt(2)) / 2)
     series = 1 - 1 / x**2 + 3 / x**4 - 15 / x**6 + 105 / x**8 - 945 / x**10
@@ -271,7 +271,7 @@ class RenyiDP(Curve):
         return min(self.region.delta_at(eps), *by_order)
 
     def renyi_at(self, order: float) -> float:
-        """Divergences rise with the order, and (order - 1) times them is convex in it."""
+        """Return divergences rise with the order, and (order - 1) times them is convex in it."""
         known = [(1.0, 0.0), *((bounded, (bounded - 1) * bound) for bounded, bound in self.bounds)]
         bounds = [bound for bounded, bound in self.bounds if bounded >= order]
         for (low, at_low), (high, at_high) in combinations(sorted(known), 2):
@@ -298,7 +298,7 @@ class RenyiDP(Curve):
         return shown
 
     def shown_by_divergence(self, order: float, value: float) -> float:
-        """Divergences of larger orders are as large or larger."""
+        """Return divergences of larger orders are as large or larger."""
         units = [unit for bounded, unit in self.units if bounded >= order]
         return max(value, 0.0) / min(units) * (1 - 4e-16) if units else 0.0
 

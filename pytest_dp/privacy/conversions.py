@@ -18,7 +18,7 @@ from pytest_dp.privacy.stated import read_guarantee
 
 
 def zcdp_to_delta(rho: float, eps: float) -> float:
-    """The delta beside eps that follows from rho-zCDP.
+    """Return the delta beside eps that follows from rho-zCDP.
 
     The bound of all orders at once, in both directions, for two coins. By data processing it holds
     for any event (as Asoodeh, Liao, Calmon, Kosut, Sankar, "A Better Bound Gives a Hundred Rounds",
@@ -41,12 +41,12 @@ def zcdp_to_delta(rho: float, eps: float) -> float:
 
 
 def zcdp_to_eps(rho: float, delta: float) -> float:
-    """The eps beside delta that follows from rho-zCDP: the inverse of `zcdp_to_delta`."""
+    """Return the eps beside delta that follows from rho-zCDP: the inverse of `zcdp_to_delta`."""
     return read_guarantee({"rho": rho}).eps_at(_checked_delta(delta))
 
 
 def rdp_to_delta(orders: Mapping[float, float], eps: float) -> float:
-    """The delta beside eps that follows from Rényi privacy.
+    """Return the delta beside eps that follows from Rényi privacy.
 
     The bound of all given orders at once, in both directions, for two coins: Asoodeh, Liao, Calmon,
     Kosut, Sankar, "A Better Bound Gives a Hundred Rounds", ISIT 2020. It is never above the best
@@ -68,7 +68,7 @@ def rdp_to_eps(orders: Mapping[float, float], delta: float) -> float:
 
 
 def gdp_to_delta(mu: float, eps: float) -> float:
-    """The delta beside eps that follows from mu-Gaussian privacy, which is exact.
+    """Return the delta beside eps that follows from mu-Gaussian privacy, which is exact.
 
     Balle, Wang, "Improving the Gaussian Mechanism for Differential Privacy", ICML 2018, Theorem 5.
     The Gaussian mechanism has ``mu = sensitivity / sigma``.
@@ -87,7 +87,7 @@ def gdp_to_zcdp(mu: float) -> float:
 
 
 def gdp_to_rdp(mu: float, order: float) -> float:
-    """The Rényi divergence that follows from mu-Gaussian privacy: ``order * mu**2 / 2``."""
+    """Return the Rényi divergence that follows from mu-Gaussian privacy: ``order * mu**2 / 2``."""
     return read_guarantee({"mu": mu}).renyi_at(_checked_order(order))
 
 
@@ -128,7 +128,7 @@ def gaussian_sigma(eps: float, delta: float, sensitivity: float = 1.0) -> float:
 
 
 def pure_to_rdp(eps: float, order: float) -> float:
-    """The Rényi divergence of an order, 1 or above, that follows from pure eps.
+    """Return the Rényi divergence of an order, 1 or above, that follows from pure eps.
 
     It is the divergence of randomised response. Every eps-private pair is a post-processing of it
     (Kairouz, Oh, Viswanath, "The Composition Theorem for Differential Privacy", 2015), so it is
@@ -138,7 +138,7 @@ def pure_to_rdp(eps: float, order: float) -> float:
 
 
 def pure_to_zcdp(eps: float) -> float:
-    """The rho that follows from pure eps: ``eps * tanh(eps / 2)``, which is exact.
+    """Return the rho that follows from pure eps: ``eps * tanh(eps / 2)``, which is exact.
 
     It is the rho of randomised response, with its largest divergence per order at order 1. It is
     below the ``eps**2 / 2`` of Bun, Steinke, TCC 2016 (Proposition 3.3).
@@ -160,7 +160,7 @@ def pure_to_gdp(eps: float) -> float:
 
 
 def profile_to_rdp(profile: Callable[[float], float], order: float) -> float:
-    """A bound on the Rényi divergence that follows from a privacy profile; order 1 is KL.
+    """Return a bound on the Rényi divergence that follows from a privacy profile; order 1 is KL.
 
     Sason, Verdú, "f-divergence inequalities", IEEE Trans. Inf. Theory 2016: an integral of the
     profile, which has to hold in both directions. It is exact where both directions attain the
@@ -170,7 +170,7 @@ def profile_to_rdp(profile: Callable[[float], float], order: float) -> float:
 
 
 def profile_to_tradeoff(profile: Callable[[float], float]) -> Callable[[float], float]:
-    """The trade-off function of a privacy profile, rounded down.
+    """Return the trade-off function of a privacy profile, rounded down.
 
     Dong, Roth, Su, "Gaussian Differential Privacy", JRSS B 2022, Proposition 2.13.
     """
@@ -179,7 +179,7 @@ def profile_to_tradeoff(profile: Callable[[float], float]) -> Callable[[float], 
 
 
 def tradeoff_to_profile(tradeoff: Callable[[float], float]) -> Callable[[float], float]:
-    """The privacy profile of a trade-off function, taken in both directions, rounded up.
+    """Return the privacy profile of a trade-off function, taken in both directions, rounded up.
 
     Dong, Roth, Su, "Gaussian Differential Privacy", JRSS B 2022, Proposition 2.13.
     """

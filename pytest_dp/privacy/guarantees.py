@@ -32,7 +32,7 @@ class HockeyStick(NamedTuple):
     delta: float
 
     def largest_probability(self, q: Any, runs: float = 1.0) -> Any:
-        """The largest probability of an event with probability `q` on the other input.
+        """Return the largest probability of an event with probability `q` on the other input.
 
         The same for arrays, and for counts of so many runs.
         """
@@ -183,7 +183,7 @@ class Guarantee(ABC):
         return self.equal(number) + (f", delta = {self.delta:g}" if self.delta else "")
 
     def at_least(self, number: str) -> str:
-        """A lower bound on the parameter, in the language of the claim: ``eps >= 1.3``."""
+        """Return a lower bound on the parameter, in the language of the claim: ``eps >= 1.3``."""
         return self._compared(">=", number)
 
     def more_than(self, number: str) -> str:
@@ -195,7 +195,7 @@ class Guarantee(ABC):
         return self._compared("=", number)
 
     def true(self, number: str) -> str:
-        """A true value of the parameter: ``a true eps of 1.3``."""
+        """Return a true value of the parameter: ``a true eps of 1.3``."""
         name, behind = self._in_words
         return f"{number}{behind}" if name == "loss" else f"a true {name} of {number}{behind}"
 
@@ -213,7 +213,7 @@ class Guarantee(ABC):
         return f"{name} {sign} {number}{behind}"
 
     def __getstate__(self) -> dict[str, Any]:
-        """The fields alone, without what was computed from them."""
+        """Return the fields alone, without what was computed from them."""
         said = {stated.name for stated in fields(cast("Any", self))}
         return {name: value for name, value in vars(self).items() if name in said}
 

@@ -36,17 +36,17 @@ class Losses:
 
     @classmethod
     def of_nothing(cls) -> Losses:
-        """Losses of two equal distributions: none."""
+        """Return losses of two equal distributions: none."""
         return cls(0.0, 0.0, np.ones(1))
 
     @classmethod
     def of_coins(cls, eps: float, times: int) -> Losses:
-        """Losses of randomised response, the worst pair under pure eps, `times` times."""
+        """Return losses of randomised response, the worst pair under pure eps, `times` times."""
         return cls(-times * eps, 2 * eps, np.exp(logs_of_coins(eps, times)))
 
     @classmethod
     def of_region(cls, region: Region) -> Losses:
-        """Losses of the pair that attains a region: on each edge the ratio is the slope."""
+        """Return losses of the pair that attains a region: on each edge the ratio is the slope."""
         corners = -np.diff(region.intercepts) / np.diff(region.slopes)
         widths = -np.diff(np.concatenate([[1.0], corners, [0.0]]))
         losses, p = np.log(region.slopes[1:]), region.slopes[1:] * widths[1:]
@@ -84,7 +84,7 @@ class Losses:
         return self._on_lattice(losses, self.probabilities, step, self.infinite)
 
     def plus(self, other: Losses) -> Losses:
-        """The losses of both mechanisms, one after the other."""
+        """Return the losses of both mechanisms, one after the other."""
         left, right = self, other
         step = max(left.step, right.step)
         if left.step and right.step:
@@ -116,7 +116,7 @@ class Losses:
         return cls(start + step * int(low), step, kept, infinite + float(np.sum(p[high:])))
 
     def times(self, k: int) -> Losses:
-        """The losses of `k` runs in a row."""
+        """Return the losses of `k` runs in a row."""
         if k == 1:
             return self
         half = self.times(k // 2)
@@ -124,7 +124,7 @@ class Losses:
         return double.plus(self) if k % 2 else double
 
     def region(self) -> Region:
-        """All that the pair allows, taken in both directions."""
+        """Return all that the pair allows, taken in both directions."""
         size = len(self.probabilities)
         losses = self.start + self.step * np.arange(size)
         above = np.cumsum(self.probabilities[::-1])[:-1]

@@ -45,7 +45,7 @@ class Region:
 
     @classmethod
     def below(cls, slopes: Floats, intercepts: Floats) -> Region:
-        """The region below lines, in both directions: each also holds for the complement."""
+        """Return the region below lines, in both directions: each also holds for the complement."""
         with np.errstate(all="ignore"):
             mirrored = 1 - (1 - intercepts) / slopes + 4e-16
         x = np.concatenate([[0.0], slopes, 1 / slopes])
@@ -58,23 +58,23 @@ class Region:
 
     @classmethod
     def of_sticks(cls, eps: Floats, delta: Floats) -> Region:
-        """The region that hockey sticks allow, in both directions."""
+        """Return the region that hockey sticks allow, in both directions."""
         return cls.below(np.exp(eps), delta)
 
     def largest_probability(self, q: Floats) -> Floats:
-        """The largest p for each q, rounded up."""
+        """Return the largest p for each q, rounded up."""
         falls, widths = -np.diff(self.intercepts), np.diff(self.slopes)
         corners = (falls / widths)[::-1]
         line = len(corners) - np.searchsorted(corners, q, side="right")
         return round_up_probabilities(self.intercepts[line] + self.slopes[line] * q)
 
     def delta_at(self, eps: float) -> float:
-        """The smallest delta that holds at eps, rounded up."""
+        """Return the smallest delta that holds at eps, rounded up."""
         slope = math.exp(min(eps, LARGEST))
         return min(float(np.interp(slope, self.slopes, self.intercepts)) * (1 + ROUNDING), 1.0)
 
     def sticks(self) -> tuple[Floats, Floats]:
-        """All of its hockey sticks with eps >= 0, the first at 0."""
+        """Return all of its hockey sticks with eps >= 0, the first at 0."""
         beyond = self.slopes > 1
         eps = np.concatenate([[0.0], np.log(self.slopes[beyond])])
         delta = np.concatenate([[self.delta_at(0.0)], self.intercepts[beyond] * (1 + ROUNDING)])
@@ -93,7 +93,7 @@ class Region:
 
 
 def round_up_probabilities(p: Floats) -> Floats:
-    """Probabilities that are a little larger, seen from 0 as from 1."""
+    """Return probabilities that are a little larger, seen from 0 as from 1."""
     return np.minimum(p + 1e-12 * np.minimum(p, 1 - p) + 1e-15 * p, 1.0)
 
 
@@ -139,7 +139,7 @@ def refine_profile(
 
 
 def renyi_segments(eps: Floats, delta: Floats, order: float) -> tuple[Floats, Floats]:
-    """Logarithms of the integral between neighbouring values, rounded down and up."""
+    """Return the logarithms of the integral between neighbouring values, rounded down and up."""
     delta = np.where(delta < _HELD, 0.0, delta)  # what is less has only been rounded up
     corner, height = _corners(np.exp(np.minimum(eps, LARGEST)), delta)
     corner = np.clip(np.log(corner), eps[:-1], eps[1:])
@@ -190,7 +190,7 @@ def _log_integral(low: Floats, high: Floats, left: Floats, right: Floats, order:
 
 
 def _lower_hull(x: list[float], c: list[float]) -> tuple[list[float], list[float]]:
-    """The falling part of the lower convex hull of points that are sorted by x, then c."""
+    """Return the falling part of the lower convex hull of points that are sorted by x, then c."""
     hull: list[tuple[float, float]] = []
     for point in zip(x, c, strict=True):
         if hull and point[1] >= hull[-1][1]:
@@ -211,7 +211,7 @@ def _is_above(
 
 
 def sampled_profile(function: Callable[[float], float]) -> tuple[Floats, Floats]:
-    """A profile at many eps, most of them where it falls."""
+    """Return a profile at many eps, most of them where it falls."""
     coarse = [0.0, *np.geomspace(1e-4, ASKED, 60).tolist()]
     delta = [float(function(eps)) for eps in coarse]
     floor = max(delta[-1], 1e-30)
@@ -229,7 +229,7 @@ def quantiles() -> list[float]:
 
 
 def lines_above(q: Floats, p: Floats) -> tuple[Floats, Floats]:
-    """Lines above a concave function that rises through the points (q, p).
+    """Return lines above a concave function that rises through the points (q, p).
 
     Between two points it lies below its chords on either side, prolonged; their corners are
     above it, and so is every line above all corners.

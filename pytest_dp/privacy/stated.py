@@ -31,7 +31,7 @@ _PROMISES_NOTHING = "a larger one promises nothing"
 
 
 def read_guarantee(keywords: Mapping[str, Any]) -> Guarantee:
-    """The guarantee that keywords state.
+    """Return the guarantee that keywords state.
 
     Keywords of no notion, and those that are None, are passed over. Raises ClaimError if they state
     none, or several, or one that no mechanism can keep or every mechanism keeps.
@@ -166,7 +166,7 @@ def _renyi(given: RenyiDP) -> Guarantee:
 
 
 def _profile(profile: PrivacyProfile) -> Guarantee:
-    """A profile that some mechanism has, both directions taken together.
+    """Return a profile that some mechanism has, both directions taken together.
 
     A function is one exactly if it lies in [0, 1], falls, is convex in e^eps, and falls at 0 by at
     most (1 - delta)/2 for each unit of e^eps: if it is nowhere above what its own hockey sticks

@@ -21,7 +21,7 @@ _NUMBERS = (None, float, int, object, "float", "int", np.float64, np.int64)
 
 
 def values_of(data: Any) -> Any:
-    """Plain values in place of stand-ins."""
+    """Return plain values in place of stand-ins."""
     if isinstance(data, np.ndarray):
         return np.array([plain(value) for value in data.flat]).reshape(data.shape)
     if isinstance(data, list | tuple):
@@ -30,7 +30,7 @@ def values_of(data: Any) -> Any:
 
 
 def found_in(data: Any, depth: int = 3) -> Any:
-    """Any stand-in inside of lists, tuples and arrays; None if there is none."""
+    """Return any stand-in inside of lists, tuples and arrays; None if there is none."""
     if is_symbolic(data):
         return data
     if isinstance(data, np.ndarray):

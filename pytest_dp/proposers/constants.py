@@ -71,7 +71,7 @@ def _patterns_in(code: types.CodeType) -> list[str]:
 
 
 def is_constant(value: Any) -> bool:
-    """Whether this is a number or a string that may stand in data."""
+    """Return whether this is a number or a string that may stand in data."""
     kind = type(value)
     if issubclass(kind, str):
         return 0 < str.__len__(value) <= MAX_TEXT_LENGTH
@@ -91,7 +91,7 @@ def _in_all(mechanism: Any, params: dict[str, Any]) -> Iterator[tuple[int, Any]]
 
 
 def _plain(value: Any) -> Any:
-    """The same value of Python's type, whatever a subclass defines."""
+    """Return the same value of Python's type, whatever a subclass defines."""
     kind = type(value)
     if issubclass(kind, np.generic):
         return np.generic.item(value)
@@ -101,7 +101,7 @@ def _plain(value: Any) -> Any:
 
 
 def _in_code(code: types.CodeType) -> Iterator[tuple[int, Any]]:
-    """The constants that code loads, and those of functions that are defined in it."""
+    """Yield the constants that code loads, and those of functions that are defined in it."""
     steps = list(dis.get_instructions(code))
     for at, step in enumerate(steps):
         if step.opname not in _LOADING:

@@ -25,7 +25,7 @@ NAMES = {"float": StandsFor.of(float), "int": StandsFor.of(int), "len": _length}
 
 
 def _leaves(output: Any, depth: int = MAX_DEPTH) -> Iterator[Any]:
-    """Single values in an output, in order."""
+    """Yield single values in an output, in order."""
     if depth and not is_symbolic(output) and isinstance(output, list | tuple | dict | np.ndarray):
         values = output.values() if isinstance(output, dict) else output
         values = np.ravel(output).tolist() if isinstance(output, np.ndarray) else values

@@ -61,7 +61,7 @@ class Variable:
         return self.formula == literal(self.value)
 
     def allowed(self) -> Iterable[Any]:
-        """Conditions on its value: the range of a strategy, if it is known."""
+        """Yield conditions on its value: the range of a strategy, if it is known."""
         if isinstance(self.value, str):
             yield z3.Length(self.formula) <= min(self.seen.length, MAX_TEXT)
             letters = [z3.Re(letter) for letter in sorted(self.seen.letters)]
@@ -73,7 +73,7 @@ class Variable:
             yield self.formula <= literal(type(self.value)(self.seen.high))
 
     def found(self, model: Model) -> Any:
-        """Its value in an answer."""
+        """Return its value in an answer."""
         if isinstance(self.value, bool):
             return model.value(self.formula)
         if isinstance(self.value, str):
@@ -82,19 +82,19 @@ class Variable:
 
 
 def _unescaped(written: str) -> str:
-    """A text as z3 writes it, with codes in place of characters beyond ASCII."""
+    """Return a text as z3 writes it, with codes in place of characters beyond ASCII."""
     return re.sub(r"\\u\{([0-9a-fA-F]+)\}", lambda found: chr(int(found[1], 16)), written)
 
 
 def literal(value: Any) -> Any:
-    """A value as a constant of z3."""
+    """Return a value as a constant of z3."""
     if isinstance(value, bool):
         return z3.BoolVal(value)
     return z3.StringVal(value) if isinstance(value, str) else term(value)
 
 
 def constants_in(formula: Any) -> set[str]:
-    """The names of the variables in a formula."""
+    """Return the names of the variables in a formula."""
     found: set[str] = set()
     seen: set[int] = set()
     ahead = [formula]
@@ -130,7 +130,7 @@ class Variables:
         return self.all[-1]
 
     def leaf(self, value: Any) -> Leaf | None:
-        """A value as variables; None if there are none for its type."""
+        """Return a value as variables; None if there are none for its type."""
         value = value.item() if isinstance(value, np.generic) else value
         if type(value) is bool:
             truth = self._new(z3.Bool, value)
@@ -145,7 +145,7 @@ class Variables:
         return None
 
     def record(self, record: Any) -> Record:
-        """A record with variables for its values."""
+        """Return a record with variables for its values."""
         leaves = {name: self.leaf(value) for name, value in fields_of(record).items()}
         return Record(record, {name: leaf for name, leaf in leaves.items() if leaf is not None})
 
@@ -158,7 +158,7 @@ class Record:
     leaves: Mapping[Hashable, Leaf]
 
     def with_values(self, value_of: Callable[[Leaf], Any]) -> Any:
-        """The record with something else in place of its leaves."""
+        """Return the record with something else in place of its leaves."""
         made = self.record
         for name, leaf in self.leaves.items():
             made = with_field(made, name, value_of(leaf))

@@ -17,7 +17,7 @@ from pytest_dp.proposers.trace import Trace
 
 
 def term(value: Any) -> Any:
-    """A number as a term of z3; None if it is not finite, or none."""
+    """Return a number as a term of z3; None if it is not finite, or none."""
     if isinstance(value, Number | Truth):
         return value.term
     value = value.item() if isinstance(value, np.generic) else value
@@ -29,7 +29,7 @@ def term(value: Any) -> Any:
 
 
 def number(trace: Trace, value: Any, formula: Any) -> Any:
-    """A number as a stand-in; plain where it is not finite."""
+    """Return a number as a stand-in; plain where it is not finite."""
     value = value.item() if isinstance(value, np.generic) else value
     finite = isinstance(value, int) or (isinstance(value, float) and math.isfinite(value))
     return Number(trace, value, formula) if finite else value
@@ -44,7 +44,7 @@ def _real(a: Any) -> Any:
 
 
 def _quotient(a: Any, b: Any) -> Any:
-    """The floor of a quotient by a number above 0; None by any other."""
+    """Return the floor of a quotient by a number above 0; None by any other."""
     if not (z3.is_int_value(b) or z3.is_rational_value(b)) or not z3.is_true(z3.simplify(b > 0)):
         return None
     return z3.ToReal(z3.ToInt(_real(a) / _real(b))) if _of_floats(a, b) else a / b
@@ -122,7 +122,7 @@ class _Arithmetic(Symbolic):
         return self // other, self % other
 
     def __getattr__(self, name: str) -> Any:
-        """Attributes of its type, and functions that numpy looks for on objects."""
+        """Return attributes of its type, and functions that numpy looks for on objects."""
         if name.startswith("__"):
             raise AttributeError(name)
         if isinstance(getattr(np, name, None), np.ufunc) and not hasattr(self.value, name):

@@ -70,7 +70,7 @@ class _Runs:
     d2: Trace
 
     def before(self, trace: Trace, at: int) -> list[Any]:
-        """The conditions under which a run comes to its branch of this number."""
+        """Return the conditions under which a run comes to its branch of this number."""
         facts = [fact for since, fact in trace.facts if since <= at]
         return facts + [branch.taken for branch in trace.branches[:at]]
 
@@ -147,7 +147,7 @@ class Explorer:
         self._more: Callable[[], bool] = lambda: True
 
     def notes(self) -> list[str]:
-        """What was asked, and what was not followed, in words."""
+        """Return what was asked, and what was not followed, in words."""
         asked = f"symbolic runs asked z3 {self.asked:,} times, which found {self.answered:,} pairs"
         said = [asked] * bool(self.asked)
         if self._questions.unanswered:
@@ -158,7 +158,7 @@ class Explorer:
         return said + [f"symbolic runs went on with plain values after {lost}"] * bool(lost)
 
     def found(self, pairs: Sequence[Pair], more: Callable[[], bool]) -> Iterator[Found]:
-        """Pairs around those given, until nothing new is met, or the effort is used up.
+        """Yield pairs around those given, until nothing new is met, or the effort is used up.
 
         `more` tells whether there is time.
         """
@@ -228,7 +228,7 @@ class Explorer:
         return _Runs(stage, d1, d2)
 
     def _stage(self, pair: Pair) -> Stage | None:
-        """A pair as stand-ins; None of one that the strategy did not make."""
+        """Return a pair as stand-ins; None of one that the strategy did not make."""
         if self._generated is None:
             return Stage(pair, self._relation, None, self._quiet)
         drawn = self._generated.drawn(pair)
@@ -272,7 +272,7 @@ class Explorer:
         return model
 
     def _arguments(self, runs: _Runs) -> Iterator[tuple[str, Place, Any]]:
-        """Values for which as many branches as possible part."""
+        """Yield values for which as many branches as possible part."""
         other = {branch.key: branch for branch in runs.d2.branches}
         both = [(branch, other[branch.key]) for branch in runs.d1.branches if branch.key in other]
         enough = MAX_WITH_PARAMS if runs.stage.params else MAX_MET
@@ -285,7 +285,7 @@ class Explorer:
 
 
 def _wanted(branch: Branch, twin: Branch | None) -> Iterator[tuple[str, Any]]:
-    """What to ask at a branch: that both runs go the other way, or that they part."""
+    """Yield what to ask at a branch: that both runs go the other way, or that they part."""
     if twin is None:
         yield "other", branch.other
         return
@@ -295,6 +295,6 @@ def _wanted(branch: Branch, twin: Branch | None) -> Iterator[tuple[str, Any]]:
 
 
 def _distance(pair: Pair) -> int:
-    """How far from the sizes that are easiest to think about."""
+    """Return how far from the sizes that are easiest to think about."""
     sizes = [len(data) if hasattr(data, "__len__") else 1 for data in (pair.d1, pair.d2)]
     return abs(max(sizes) - USUAL_LENGTH) + 2 * (min(sizes) == 0)

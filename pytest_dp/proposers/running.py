@@ -83,7 +83,7 @@ class Fixed(Instrument):
 def traced(
     call: Call, data_of: Callable[[Trace], Any], deadline: Deadline, seed: int | None = None
 ) -> Trace | None:
-    """The trace of a run of a copy; None if it could not be run.
+    """Return the trace of a run of a copy; None if it could not be run.
 
     `data_of` makes the stand-in of the input. A run that raises has a trace up to there.
     """

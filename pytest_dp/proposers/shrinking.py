@@ -46,7 +46,7 @@ class PairRecords:
 
     @classmethod
     def of(cls, pair: Pair) -> PairRecords:
-        """The records of a pair; equal ones are taken to be shared, from the front."""
+        """Return the records of a pair; equal ones are taken to be shared, from the front."""
         rows1, rows2 = records_of(pair.d1), records_of(pair.d2)
         common = tuple((at1, len(rows1) + at2) for at1, at2 in align_records(rows1, rows2))
         return cls((*rows1, *rows2), len(rows1), common)
@@ -90,7 +90,7 @@ class PairRecords:
 
 
 def shrunk(pair: Pair, relation: Relation, breaks: Breaks, *, mixes: bool = True) -> Pair:
-    """A smaller pair that breaks a claim, by leaving out and simplifying records.
+    """Return a smaller pair that breaks a claim, by leaving out and simplifying records.
 
     It is the pair itself, which breaks the claim, if nothing smaller does. ``breaks(pair)`` may
     raise OutOfTime, which ends it. `mixes` tells whether records of several fields may become ones
@@ -118,7 +118,7 @@ def shrunk(pair: Pair, relation: Relation, breaks: Breaks, *, mixes: bool = True
 
 
 def _smaller(records: PairRecords, relation: Relation, columns: Columns) -> Iterator[PairRecords]:
-    """Smaller records of neighbours; those that are much smaller come first."""
+    """Yield smaller records of neighbours; those that are much smaller come first."""
     if relation.of is Queries:  # the order matters, and the length is part of the claim
         yield from _simpler_answers(records)
     if not isinstance(relation, OfRecords):
@@ -132,12 +132,12 @@ def _smaller(records: PairRecords, relation: Relation, columns: Columns) -> Iter
 
 
 def counts(*vectors: Any) -> bool:
-    """Whether no answer is negative: counting queries have no such answers."""
+    """Return whether no answer is negative: counting queries have no such answers."""
     return all(answer >= 0 for vector in vectors for answer in records_of(vector))
 
 
 def _halves(things: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
-    """All of them, halves, quarters, ..., single ones."""
+    """Yield all of them, halves, quarters, ..., single ones."""
     size = len(things)
     while size >= 1:
         yield from (tuple(things[at : at + size]) for at in range(0, len(things), size))
@@ -193,7 +193,7 @@ def _simpler_answers(records: PairRecords) -> Iterator[PairRecords]:
 
 
 def simpler_values(value: Any, seen: Collection[Any]) -> list[Any]:
-    """A few simpler values of the same type, the simplest first: none for the simplest.
+    """Return a few simpler values of the same type, the simplest first: none for the simplest.
 
     Numbers stay between the numbers among `seen`. Anything else becomes one of these, and long
     texts their beginnings as well.
@@ -213,7 +213,7 @@ def simpler_values(value: Any, seen: Collection[Any]) -> list[Any]:
 
 
 def simplest(values: Sequence[Any]) -> Any:
-    """The simplest of some values: a number or a text if there is one, else the first."""
+    """Return the simplest of some values: a number or a text if there is one, else the first."""
     numbers = [v for v in values if type(v) in (int, float) and _is_finite(v)]
     texts = [v for v in values if type(v) is str]
     if numbers:
@@ -230,7 +230,7 @@ def simpler_numbers(value: float) -> list[float]:
 
 
 def _rank(number: float) -> tuple[int, float, bool]:
-    """Smaller for simpler numbers: whole ones come first, then by size, then by sign."""
+    """Return smaller for simpler numbers: whole ones come first, then by size, then by sign."""
     if not _is_finite(number):
         return (100, 0.0, number < 0)
     return (0 if number == int(number) else len(repr(number)), abs(number), number < 0)

@@ -63,7 +63,7 @@ class Questions:
         return self._ask("most", hard, wanted, soft)
 
     def least(self, hard: Sequence[Any], objective: Any) -> Model | None:
-        """A model of all hard conditions with the smallest value of an objective."""
+        """Return a model of all hard conditions with the smallest value of an objective."""
         smallest = z3.Const("smallest", objective.sort())
         return self._ask("least", hard, [smallest == objective])
 

@@ -88,7 +88,7 @@ class Stage:
         return [variable.known for variable in self._made.all]
 
     def params_in(self, formula: Any, model: Model) -> dict[str, list[Any]]:
-        """The values in an answer of those parameters that a formula depends on."""
+        """Return the values in an answer of those parameters that a formula depends on."""
         used = constants_in(formula)
         return {
             name: [variable.found(model) for variable in leaf.variables]
@@ -99,7 +99,7 @@ class Stage:
     # Which variables D and D' share
 
     def _second(self) -> list[Record]:
-        """The records of D': those that D holds as well are the same."""
+        """Return the records of D': those that D holds as well are the same."""
         if isinstance(self._relation, OneQuery | AllQueries):
             return [self._made.record(record) for record in _rows(self.pair.d2)]
         left: dict[Hashable, list[Record]] = {}
@@ -170,7 +170,7 @@ class Stage:
         }
 
     def _makes(self, pair: Pair, value_of: Callable[[Variable], Any]) -> bool:
-        """Whether a pair has the values that are expected."""
+        """Return whether a pair has the values that are expected."""
         try:
             d1, d2, params = self._with(value_of)
         except ValueError:
@@ -241,7 +241,7 @@ def _formulas(records: Sequence[Record]) -> list[Any]:
 
 
 def _assembled(like: Any, values: list[Any]) -> Any:
-    """A dataset of the same type that holds stand-ins."""
+    """Return a dataset of the same type that holds stand-ins."""
     if not kind_of(like):
         return values[0]
     if type(like) in (list, tuple):

@@ -12,12 +12,12 @@ Operator = Callable[[Any, Any], Any]
 
 
 def is_symbolic(value: Any) -> bool:
-    """Whether something is a stand-in for a number, a truth, a text or a day."""
+    """Return whether something is a stand-in for a number, a truth, a text or a day."""
     return getattr(type(value), "_is_symbolic", False)
 
 
 def plain(value: Any) -> Any:
-    """The value of a stand-in; anything else is itself."""
+    """Return the value of a stand-in; anything else is itself."""
     return value.value if is_symbolic(value) else value
 
 
@@ -29,7 +29,7 @@ class StandIn:
     value: Any
 
     def concrete(self, what: str) -> Any:
-        """Its value, where its formula is lost."""
+        """Return its value, where its formula is lost."""
         self.trace.note(what)
         return self.value
 
@@ -77,7 +77,7 @@ class Symbolic(StandIn):
         return format(self.value, how)
 
     def __getattr__(self, name: str) -> Any:
-        """An attribute of its value, for which there is no formula."""
+        """Return an attribute of its value, for which there is no formula."""
         if name.startswith("__"):
             raise AttributeError(name)
         return getattr(self.concrete(f"{type(self.value).__name__}.{name}"), name)

@@ -31,7 +31,7 @@ class Place:
     """In the code of its function; -1 of a comparison that is released, not decided."""
 
     def __str__(self) -> str:
-        """Its line, as in ``line 12 `if total > 50```."""
+        """Return its line, as in ``line 12 `if total > 50```."""
         text = linecache.getline(self.file, self.line).strip()
         text = text if len(text) <= SHORT_LENGTH else f"{text[: SHORT_LENGTH - 6]} (...)"
         where = f"{Path(self.file).name}:{self.line}" if self.file else "the output"
@@ -112,7 +112,7 @@ class Trace:
 
 
 def _place(frame: types.FrameType | None) -> Place:
-    """The innermost instruction of the project's code."""
+    """Return the innermost instruction of the project's code."""
     while frame is not None and not is_project_file(frame.f_code.co_filename):
         frame = frame.f_back
     if frame is None:

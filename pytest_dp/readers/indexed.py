@@ -50,7 +50,7 @@ class AtIndex:
         return f"{self.parent}[{self.index}]"
 
     def column(self, table: Table) -> tuple[Floats, Ints]:
-        """Numbers and codes, as in `Table`; absent where there is no such position."""
+        """Return numbers and codes, as in `Table`; absent where there is no such position."""
         numbers, codes = np.full(len(table), np.nan), np.full(len(table), ABSENT)
         at, kinds = table.leaf(self.index)
         known = (kinds == NUMBER) & (at >= 0) & (at == np.floor(at))
@@ -77,7 +77,7 @@ class Given:
         return f"evidence at the positions that go with {self.index}"
 
     def values(self, table: Table) -> Floats:
-        """The sum over the positions of each output; 0 where nothing was learned."""
+        """Return the sum over the positions of each output; 0 where nothing was learned."""
         total = np.zeros(len(table))
         level = _plain(table, self.index)
         for value, positions in self.learned:
@@ -218,7 +218,7 @@ def _indices(table: Table, outputs_each: int) -> list[tuple[str, Floats]]:
 
 
 def _length(position: dict[str, int], parent: str) -> int:
-    """How many leaves of a sequence follow each other."""
+    """Return how many leaves of a sequence follow each other."""
     start, length = position[f"{parent}[0]"], 0
     while position.get(f"{parent}[{length}]") == start + length:
         length += 1

@@ -57,7 +57,7 @@ class Grid:
 
 
 def grids(numbers: Floats) -> list[Grid | None]:
-    """The coarsest grid that each column's numbers lie on, if there is one.
+    """Return the coarsest grid that each column's numbers lie on, if there is one.
 
     The numbers are outputs on one input, shape (n, columns); NaN where there is none.
     """
@@ -110,7 +110,7 @@ def _divisor(numbers: Floats, others: Floats, smallest: Floats) -> Floats:
 
 
 def _residue(numbers: Floats | float, step: Floats | float) -> Floats:
-    """Numbers less the nearest multiple of a step."""
+    """Return numbers less the nearest multiple of a step."""
     rest: Floats = np.subtract(numbers, step * np.round(np.divide(numbers, step)))
     return rest
 
@@ -163,11 +163,11 @@ class Remainder:
     place: str = "x"
 
     def values(self, table: Table) -> Floats:
-        """Its value for every output, shape (n,); NaN where there is no number."""
+        """Return its value for every output, shape (n,); NaN where there is no number."""
         return self.of(table.leaf(self.place)[0])
 
     def of(self, numbers: Floats) -> Floats:
-        """The remainders of numbers; NaN where a number is not finite."""
+        """Return the remainders of numbers; NaN where a number is not finite."""
         with np.errstate(all="ignore"):
             shifted = numbers + self.shift if self.shift else numbers
             rest: Floats = np.round(np.mod(shifted, self.step), self.digits).astype(np.float64)
@@ -187,7 +187,7 @@ class Remainder:
 
 
 def remainders(places: list[str], numbers1: Floats, numbers2: Floats) -> list[Remainder]:
-    """Remainders by which the grids of outputs on D and on D' tell them apart.
+    """Return remainders by which the grids of outputs on D and on D' tell them apart.
 
     The numbers are those at the places, shape (n, places); NaN where there is none.
     """

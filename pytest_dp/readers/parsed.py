@@ -96,7 +96,7 @@ def rename_output(text: str, name: str) -> str:
 
 
 def parsers_of(place: str, table: Table) -> Iterator[str]:
-    """The parser of which most different texts at a place can be read, if there is one."""
+    """Yield the parser of which most different texts at a place can be read, if there is one."""
     codes = np.unique(table.leaf(place)[1])
     kinds = list(table.levels)
     texts = sum(kinds[code][0] in TEXTS for code in codes.tolist() if code >= 0)
@@ -148,7 +148,7 @@ def _try_to_parse(parse: Callable[[str], Any], text: Any) -> Any:
 
 
 def column(part: Part, table: Table) -> tuple[Floats, Ints]:
-    """Numbers that stand there, and codes: absent where there is none."""
+    """Return numbers that stand there, and codes: absent where there is none."""
     known, row = _parse_texts(part.parser, table)
     numbers, codes = part.inner.columns(known)
     return _of_outputs(numbers, np.where(codes == NUMBER, NUMBER, ABSENT), part, table, row)

@@ -71,7 +71,7 @@ class Reading:
     argument: str | int = 0
 
     def values(self, table: Table) -> Floats:
-        """Its value for every output, shape (n,); NaN where there is nothing to read."""
+        """Return its value for every output, shape (n,); NaN where there is nothing to read."""
         key = self.family, self.what, self.argument
         if key not in table.readings:
             read = np.full(len(table.levels) + 2, np.nan)  # the last two are for no category

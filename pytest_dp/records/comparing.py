@@ -53,7 +53,7 @@ class FieldChange(NamedTuple):
 
 
 def claim_changes(old: Entry, new: Entry) -> list[FieldChange]:
-    """The differences between two entries of a claim, but for its source.
+    """Return the differences between two entries of a claim, but for its source.
 
     Raises ClaimError if the old entry is none.
     """
@@ -85,7 +85,7 @@ def _compare_fields(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[
 
 
 def _text(name: str, value: Any, other: Any) -> str:
-    """A value as people write it, beside what it is compared with."""
+    """Return a value as people write it, beside what it is compared with."""
     if name in _TEXTS:
         return _TEXTS[name](value, other)
     if isinstance(value, int) and not isinstance(value, bool):
@@ -128,7 +128,7 @@ def _follows(asked: Entry, given: Entry) -> bool:
 
 
 def _delta(given: Entry, eps: float) -> float:
-    """An upper bound on the delta at eps of a curve of which some values are on record."""
+    """Return an upper bound on the delta at eps of a curve of which some values are on record."""
     return min((delta for at, delta in given["curve"] if at <= eps), default=1.0)
 
 
@@ -185,7 +185,7 @@ def _compare_falling(before: Any, after: Any) -> str:
 
 
 def _relation(before: Any, after: Any) -> str:
-    """More rows for each unit are a stronger claim; other relations have no order."""
+    """Return more rows for each unit are a stronger claim; other relations have no order."""
     if not before or not after:
         return _compare_presence(before, after)
     if all(before.get(name) == after.get(name) for name in {*before, *after} - {"rows"}):

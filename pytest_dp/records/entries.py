@@ -59,7 +59,7 @@ def entry(claim: Claim, settings: Settings, resolved: Promise | None = None) -> 
 
 
 def promise_of(given: Guarantee) -> Entry:
-    """A guarantee as plain values; one that is a function by some of its values."""
+    """Return a guarantee as plain values; one that is a function by some of its values."""
     if isinstance(given, ApproximateDP):
         return {"eps": given.eps} | ({"delta": given.delta} if given.delta else {})
     if isinstance(given, ZeroConcentratedDP):
@@ -75,7 +75,7 @@ def promise_of(given: Guarantee) -> Entry:
 
 
 def guarantee_of(promise: Mapping[str, Any]) -> Guarantee | None:
-    """The guarantee of an entry; None if it is a function, of which only values are kept.
+    """Return the guarantee of an entry; None if it is a function, of which only values are kept.
 
     Raises ClaimError if this is no guarantee.
     """
@@ -89,7 +89,7 @@ def guarantee_of(promise: Mapping[str, Any]) -> Guarantee | None:
 
 
 def promise_text(promise: Mapping[str, Any]) -> str:
-    """The promise of an entry as keywords of a claim."""
+    """Return the promise of an entry as keywords of a claim."""
     given = {name: value for name, value in promise.items() if name != "curve"}
     if "RenyiDP" in given:
         return str(RenyiDP(dict(given["RenyiDP"])))
@@ -151,7 +151,7 @@ def _inputs(promise: Promise) -> str | None:
 
 
 def _games(promise: Promise) -> Entry:
-    """Which records a claim about membership is about, and what scores a model."""
+    """Return which records a claim about membership is about, and what scores a model."""
     if promise.games is None:
         return {}
     records, score = promise.games.records, promise.games.score

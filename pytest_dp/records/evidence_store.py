@@ -110,7 +110,7 @@ class Store:
             self.problems.append(f"{file} could not be written, so this run is not kept: {why}")
 
     def runs(self) -> Iterator[Run]:
-        """All that is kept, claim by claim."""
+        """Yield all that is kept, claim by claim."""
         for place in sorted((self.folder / "evidence").glob("*/")):
             yield from self._runs_in(place)
 
@@ -163,7 +163,7 @@ class Store:
 
 
 def _file_name(claim: str) -> str:
-    """A name of a file for a claim: the end of its id, and a digest."""
+    """Return a name of a file for a claim: the end of its id, and a digest."""
     readable = re.sub(r"[^\w.=+-]+", "-", claim)[-60:].strip("-")
     name = hashlib.sha256(claim.encode("utf-8", "backslashreplace")).hexdigest()[:8]
     return f"{readable}-{name}"

@@ -81,7 +81,7 @@ def test_of(name: str) -> str:
 
 
 def mechanism_of(name: str) -> str:
-    """An id without what it says of the promise."""
+    """Return an id without what it says of the promise."""
     return re.sub(r"\[.*\]", "", name, flags=re.DOTALL)
 
 
@@ -179,7 +179,7 @@ def _mark_hidden(entry: Entry, claim: Collected) -> Entry:
 
 
 def message(judgement: Judgement, file: str, hint: str = "") -> str:
-    """Why a claim fails: in one line, then what has changed, then what to do.
+    """Return why a claim fails: in one line, then what has changed, then what to do.
 
     `hint` is what else is known, as a sentence.
     """

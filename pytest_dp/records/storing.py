@@ -28,7 +28,7 @@ _CONFLICT = re.compile(r"^(<{7}|={7}|>{7})", re.MULTILINE)
 
 
 def load_entries(file: Path) -> dict[str, Entry]:
-    """The entries of a file by their ids; none if there is no such file.
+    """Return the entries of a file by their ids; none if there is no such file.
 
     Raises ClaimsFileError if it cannot be read, or is damaged, or of a newer version.
     """

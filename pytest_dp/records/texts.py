@@ -39,7 +39,7 @@ def text_of(value: Any) -> str:
 
 
 def brief(text: str) -> str:
-    """The text, or its beginning and a digest of it all."""
+    """Return the text, or its beginning and a digest of it all."""
     return text if len(text) <= SHORT_LENGTH else f"{text[: SHORT_LENGTH - 20]}... #{digest(text)}"
 
 

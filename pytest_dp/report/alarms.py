@@ -31,7 +31,7 @@ def sarif(
     version: str,
     located: Callable[[str], str] = lambda path: path,
 ) -> str:
-    """A log of one run; with no results where nothing alarms, which closes earlier alerts.
+    """Return a log of one run; with no results where nothing alarms, which closes earlier alerts.
 
     What a test expects to be violated is passed over, as is what stands. The version is that of
     this package. `located` leads from the path of a record to one relative to the root of the
@@ -116,7 +116,7 @@ def _location(path: str, line: int | None) -> dict[str, Any]:
 def code_quality(
     records: Sequence[Record], located: Callable[[str], str] = lambda path: path
 ) -> str:
-    """An entry for each claim that is violated, was not audited, or told nothing.
+    """Return an entry for each claim that is violated, was not audited, or told nothing.
 
     What a test expects to be violated is passed over. `located` leads from the path of a record to
     one relative to the root of the repository.

@@ -28,7 +28,7 @@ class NoTest(Exception):  # noqa: N818  told, not an error
 def as_test(
     result: Result, mechanism: Any, keywords: Mapping[str, Any], file: str, root: Path
 ) -> str:
-    """The text of a test of a mechanism on the pair that broke its claim.
+    """Return the text of a test of a mechanism on the pair that broke its claim.
 
     `keywords` are those of the claim, and `file` is where the test will be, relative to `root`. All
     source in it was evaluated and compared. Raises NoTest where there is none.
@@ -83,7 +83,7 @@ def _name(mechanism: Any) -> str:
 def _keywords(
     result: Result, keywords: Mapping[str, Any], example: Counterexample
 ) -> dict[str, Any]:
-    """The keywords of a claim on one pair, with one value of each parameter."""
+    """Return the keywords of a claim on one pair, with one value of each parameter."""
     said = {name: value for name, value in keywords.items() if name not in NOT_OF_A_PAIR}
     if result.claim.promise.group > 1:  # which the guarantee is for
         said["neighbors"] = keywords["neighbors"]

@@ -50,7 +50,7 @@ class Document:
 
 
 def as_json(records: Iterable[Record], created: datetime | None = None) -> str:
-    """The document of a run."""
+    """Return the document of a run."""
     time = (created or clocks.now()).isoformat(timespec="seconds")
     document = plain(Document(VERSION, time, versions(), ()))
     document["claims"] = [replace(record, pictures=None).as_dict() for record in records]

@@ -41,7 +41,7 @@ def blame_commands(record: Record, located: Callable[[str], str]) -> list[str]:
 
 
 def workflow_command(kind: str, path: str, line: int | None, title: str, body: str) -> str:
-    """A workflow command that marks a line: of kind "error", "warning" or "notice"."""
+    """Return a workflow command that marks a line: of kind "error", "warning" or "notice"."""
     fields = {"file": path.replace(os.sep, "/"), "line": str(line or ""), "title": title}
     properties = ",".join(f"{key}={_property(value)}" for key, value in fields.items() if value)
     return f"::{kind} {properties}::{_message(body)}"
@@ -139,12 +139,12 @@ def _property(text: str) -> str:
 
 
 def _text(text: str) -> str:
-    """Words that Markdown and HTML leave as they are."""
+    """Return words that Markdown and HTML leave as they are."""
     return html.escape(re.sub(r"([\\`*_\[\]~#|@])", r"\\\1", " ".join(text.split())), quote=False)
 
 
 def _code(text: str) -> str:
-    """A code span; its fence is longer than any run of backticks inside."""
+    """Return a code span; its fence is longer than any run of backticks inside."""
     flat = " ".join(text.split())
     fence = "`" * (_longest_run(flat) + 1)
     space = " " if flat.startswith("`") or flat.endswith("`") else ""

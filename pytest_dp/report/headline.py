@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def headline(result: Result) -> str:
-    """The outcome in one line."""
+    """Return the outcome in one line."""
     guarantee = result.claim.promise.guarantee
     if result.violated and result.outside:
         return f"outside the declared inputs: {_claimed_and_shown(result)[1]} for {result.outside}"

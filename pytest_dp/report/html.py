@@ -49,7 +49,7 @@ def page(
     about: Mapping[str, str] = MappingProxyType({}),
     linked: Callable[[str], str] = str,
 ) -> str:
-    """The report of a run as one HTML document.
+    """Return the report of a run as one HTML document.
 
     Records that a test expects to be broken are only mentioned. `versions` says what ran, and in
     which version; `now` is in UTC. `about` names project, commit, branch and profile, and `linked`
@@ -103,7 +103,7 @@ def _heading(record: Record) -> str:
 
 
 def fragment(record: Record) -> str:
-    """One claim, to be shown within another page, such as a notebook."""
+    """Return one claim, to be shown within another page, such as a notebook."""
     verdict = _verdict_tag("p", record)
     name = f"<p>{_name(record.name)}</p>"
     return (
@@ -192,7 +192,7 @@ def _details_of_claim(number: int, record: Record, linked: Callable[[str], str])
 
 
 def _pairs(record: Record, linked: Callable[[str], str]) -> str:
-    """Links to the files that have counterexamples as tests."""
+    """Return links to the files that have counterexamples as tests."""
     return "".join(
         f'<p>The pair as a test: <a href="{_text(linked(told.pair_file))}">'
         f"{_name(told.pair_file)}</a></p>"
@@ -257,7 +257,7 @@ def _figure(drawing: Drawing) -> str:
 
 
 def _name(name: str) -> str:
-    """The name of a test, which narrow screens may break where its parts end."""
+    """Return the name of a test, which narrow screens may break where its parts end."""
     parts = re.sub(r"([_/.:[-])(?=[^_:])", r"\1<wbr>", _text(name))
     return f"<code>{parts}</code>"
 

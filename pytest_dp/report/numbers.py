@@ -74,7 +74,7 @@ def claimed_number(eps: float, digits: int = 6) -> str:
 
 @_of_any
 def format_lower(eps: float, above: float | None = None) -> str:
-    """A lower bound on ε, rounded down; with digits enough to read as more than `above`."""
+    """Return a lower bound on ε, rounded down; with digits enough to read as more than `above`."""
     if math.isinf(eps):
         return "infinity"
     value = _decimal(eps)
@@ -89,7 +89,7 @@ def format_lower(eps: float, above: float | None = None) -> str:
 
 @_of_any
 def format_upper(eps: float) -> str:
-    """A smallest detectable ε, rounded up."""
+    """Return a smallest detectable ε, rounded up."""
     if math.isinf(eps):
         return "infinity"
     value = _decimal(eps)
@@ -107,7 +107,7 @@ def claim_and_bound(eps: float, bound: float) -> tuple[str, str]:
 
 @_of_any
 def ratio(value: float, rounding: Rounding = "nearest", digits: int = 3) -> str:
-    """A ratio of probabilities: ``7.41``, ``1.0012``, ``4.8e8``, ``infinite``.
+    """Return a ratio of probabilities: ``7.41``, ``1.0012``, ``4.8e8``, ``infinite``.
 
     `digits` are significant digits of its distance from 1 when it is close to 1.
     """

@@ -56,7 +56,7 @@ def inputs(example: Counterexample, width: int) -> list[str]:
 
 
 def _in_full(lines1: list[str], lines2: list[str], remark: str, width: int) -> list[str]:
-    """Both, with the remark behind the second where it fits."""
+    """Return both, with the remark behind the second where it fits."""
     column = max(len(lines1[-1]) if len(lines1) == 1 else 0, len(lines2[-1]), 25) + 3
     if column + len(remark) > width:
         column = len(lines2[-1]) + 3
@@ -107,7 +107,7 @@ def _changes(example: Counterexample, width: int) -> list[str]:
 
 
 def _change(change: Change, kind: DataType, example: Counterexample) -> Iterator[str]:
-    """A record, by its place: what it holds, or what differs in it if it was replaced."""
+    """Yield a record, by its place: what it holds, or what differs in it if it was replaced."""
     from pytest_dp.data.differences import ABSENT, parts, record_of
 
     sides = record_of(example.d1, change.before), record_of(example.d2, change.after)
@@ -127,7 +127,7 @@ def _change(change: Change, kind: DataType, example: Counterexample) -> Iterator
 
 
 def _idle(example: Counterexample) -> str:
-    """Which fields change nothing, and how that was seen; empty if none was seen to."""
+    """Return which fields change nothing, and how that was seen; empty if none was seen to."""
     from pytest_dp.data import key
     from pytest_dp.data.differences import ABSENT, changes, record_of
     from pytest_dp.data.fields import fields_of
@@ -152,7 +152,7 @@ def _idle(example: Counterexample) -> str:
 
 
 def _without(idle: Sequence[Any], record: Any) -> Any:
-    """A record without some of its fields, if these are not those of a class."""
+    """Return a record without some of its fields, if these are not those of a class."""
     from pytest_dp.data.fields import fields_of
 
     if not idle or type(record) not in (dict, list, tuple):
@@ -202,7 +202,7 @@ def _list_names(names: Sequence[str], room: int) -> str:
 
 
 def _ranges(names: Sequence[Any], order: Sequence[Any]) -> str:
-    """Names of fields in their order, those in a row by the first and the last."""
+    """Return names of fields in their order, those in a row by the first and the last."""
     rows: list[list[str]] = []
     last = None
     for at, name in enumerate(order):
@@ -215,7 +215,7 @@ def _ranges(names: Sequence[Any], order: Sequence[Any]) -> str:
 
 
 def keep(result: Result) -> list[str]:
-    """The pair as source for a test of its own, if it is short, and the file that has it."""
+    """Return the pair as source for a test of its own, if it is short, and the file that has it."""
     said = [*as_source_lines(result)]
     if result.pair_file:
         line = f"As a file:  {result.pair_file}"
@@ -224,7 +224,7 @@ def keep(result: Result) -> list[str]:
 
 
 def as_source_lines(result: Result) -> list[str]:
-    """The pair as keywords of a claim; nothing if the claim names it, or it is long."""
+    """Return the pair as keywords of a claim; nothing if the claim names it, or it is long."""
     from pytest_dp.data.describing import whole
     from pytest_dp.data.python_source import as_source
 

@@ -254,7 +254,7 @@ class Record(Outcome):
         seconds: float = 0.0,
         status: Status = "error",
     ) -> Self:
-        """The record of a claim that could not be audited."""
+        """Return the record of a claim that could not be audited."""
         headline = next((text for text in message.splitlines() if text.strip()), "no message")
         return cls(
             nodeid=nodeid,
@@ -286,7 +286,7 @@ class Record(Outcome):
         return "" if self.witness is None else self.witness.text
 
     def as_dict(self) -> dict[str, Any]:
-        """The fields, ready for JSON; without pictures where none are wanted."""
+        """Return the fields, ready for JSON; without pictures where none are wanted."""
         told: dict[str, Any] = plain(self)
         for record in (told, told["beyond"]):
             if record is not None and record["pictures"] is None:
@@ -295,7 +295,7 @@ class Record(Outcome):
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Self:
-        """The record that `as_dict` was taken of."""
+        """Return the record that `as_dict` was taken of."""
         return from_plain(cls, fields)
 
 
@@ -323,7 +323,7 @@ def _short_name(nodeid: str) -> str:
 
 
 def _bound(lower: float) -> float | None:
-    """A lower bound; None if it is infinite, and 0.0 where nothing was shown."""
+    """Return a lower bound; None if it is infinite, and 0.0 where nothing was shown."""
     return None if lower == math.inf else finite(lower) or 0.0
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def reproduce(result: Result) -> list[str]:
-    """How to run this audit again; the command is never broken, so that it can be pasted."""
+    """Return how to run this audit again; the command is never broken, so that it can be pasted."""
     label = "Reproduce:" if result.replayable else "Run again:"
     line = f"{label}  {replay_command(result)}"
     return [line] if len(line) <= LINE_WIDTH else [label, f"  {replay_command(result)}"]
@@ -31,7 +31,7 @@ def replay_command(result: Result) -> str:
 
 
 def options(result: Result) -> list[str]:
-    """Options without which it would be another audit."""
+    """Return options without which it would be another audit."""
     from pytest_dp.claiming.setting_fields import FIELDS
     from pytest_dp.claiming.settings import NO_LIMIT, NO_MARGIN, settings_for
 

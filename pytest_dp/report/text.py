@@ -64,7 +64,7 @@ def _alignment_text(record: Record, known: Estimate, beside: str) -> str:
 
 
 def _borne(known: Estimate) -> str:
-    """How many runs bear it out, and what they would not have shown if they are few."""
+    """Return how many runs bear it out, and what they would not have shown if they are few."""
     if not known.runs:
         return ""
     said = f", checked against {numbers.format_count(known.runs)} runs"

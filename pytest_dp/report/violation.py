@@ -195,7 +195,7 @@ def _stronger(result: Result, example: Counterexample) -> str:
 
 
 def _counts(result: Result, example: Counterexample) -> list[str]:
-    """How many fresh runs were in S, and what follows."""
+    """Return how many fresh runs were in S, and what follows."""
     counts = [
         f"{numbers.format_count(c)}/{numbers.format_count(n)}"
         for c, n in zip(example.counts, example.runs, strict=True)
@@ -264,7 +264,7 @@ def _shorten_output(output: Any) -> str:
 
 
 def _evidence(result: Result, example: Counterexample | None) -> list[str]:
-    """The statistics in one line, for those who read them; ``-v`` tells more."""
+    """Return the statistics in one line, for those who read them; ``-v`` tells more."""
     samples = numbers.format_count(result.bet_samples or result.samples)
     parts = [f"{numbers.format_count(result.samples)} samples"]
     if result.e_value is not None:

@@ -60,7 +60,7 @@ class Pictures:
 
 
 def points(x: Iterable[float], y: Iterable[float]) -> Points:
-    """A line, rounded, without points that are the same."""
+    """Return a line, rounded, without points that are the same."""
     return tuple(
         dict.fromkeys(
             (round_for_drawing(a), round_for_drawing(b)) for a, b in zip(x, y, strict=True)

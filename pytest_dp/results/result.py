@@ -105,7 +105,7 @@ class Counterexample:
     idle: tuple[Any, ...] = ()
 
     def __repr__(self) -> str:
-        """The inputs, the event and what was counted, a line each."""
+        """Return the inputs, the event and what was counted, a line each."""
         names = ("d1", "d2", "difference", "params", "event", "counts", "runs", "lower", "p_value")
         return _list_fields("Counterexample", {name: getattr(self, name) for name in names})
 
@@ -257,7 +257,7 @@ class Result(Outcome):
     stopped_early: bool = False
 
     def __repr__(self) -> str:
-        """The fields that tell most, a line each, so that it fits on a screen."""
+        """Return the fields that tell most, a line each, so that it fits on a screen."""
         fields: dict[str, Any] = {"verdict": self.verdict, "name": self.name}
         fields["claim"] = str(self.claim.promise.guarantee)
         for name in (

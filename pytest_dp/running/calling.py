@@ -74,7 +74,7 @@ class Call:
         return replace(self, mechanism=mechanism, params=params, captured=captured)
 
     def manner(self) -> tuple[str, dict[str, Any], str | None, str | None]:
-        """All but the mechanism itself, or the object that it is a method of."""
+        """Return all but the mechanism itself, or the object that it is a method of."""
         method = self.mechanism.__name__ if isinstance(self.mechanism, types.MethodType) else ""
         return method, self.params, self.rng, self.size
 
@@ -87,7 +87,7 @@ class Call:
         return replace(self, rng=rng, size=size).of(mechanism, params)
 
     def copied(self, *inputs: Any) -> tuple[Call, list[Any]]:
-        """A copy of the mechanism that was never run, and inputs that go with it.
+        """Return a copy of the mechanism that was never run, and inputs that go with it.
 
         Raises CannotCopy if there is none.
         """
@@ -102,7 +102,7 @@ class Call:
         return replace(self, mechanism=mechanism, params=params), data
 
     def spare(self, data: Any) -> tuple[Call, Any]:
-        """A copy that stays, to look at some runs again, with an input that goes with it."""
+        """Return a copy that stays, to look at some runs again, with an input that goes with it."""
         assert self.pristine is not None
         (mechanism, params), data = self.pristine.spare(data)
         if self.captured.generators:
@@ -132,12 +132,12 @@ class Call:
         return self._collect(run_once, count, before)
 
     def one(self, data: Any, generator: np.random.Generator) -> Any:
-        """One output; of a vectorised call that is asked for one, unchecked."""
+        """Return one output; of a vectorised call that is asked for one, unchecked."""
         (output,) = (self.draw if self.size is None else self.rows)(data, 1, generator)
         return output
 
     def rows(self, data: Any, count: int, generator: np.random.Generator) -> Outputs:
-        """The outputs of one vectorised call, unchecked."""
+        """Return the outputs of one vectorised call, unchecked."""
         return self._draw_vectorized(data, count, self._keywords(generator))
 
     def _called(self, data: Any, keywords: dict[str, Any]) -> Callable[[], Any]:
@@ -235,7 +235,7 @@ class Call:
 
 
 def _checked_name(mechanism: Any) -> str:
-    """The name of what a claim is on, which must be a plain function."""
+    """Return the name of what a claim is on, which must be a plain function."""
     if not callable(mechanism):
         raise ClaimError(f"The mechanism is {mechanism!r}, which is not callable. Give a function.")
     name: str = getattr(mechanism, "__name__", repr(mechanism))
@@ -259,7 +259,7 @@ def _takes(signature: inspect.Signature, parameter: str) -> bool:
 def _generator_parameter(
     signature: inspect.Signature, arguments: Arguments, written: str
 ) -> str | None:
-    """The parameter that takes a random generator, if the claim gives it nothing else.
+    """Return the parameter that takes a random generator, if the claim gives it nothing else.
 
     One of another name than the usual `rng` was asked for: it must be there.
     """
@@ -317,7 +317,7 @@ def _ends_all(error: BaseException) -> bool:
 
 
 def _trace(error: BaseException) -> str:
-    """The traceback from the mechanism inward, without the frames that called it."""
+    """Return the traceback from the mechanism inward, without the frames that called it."""
     inner: TracebackType | None = error.__traceback__
     while inner is not None and inner.tb_frame.f_code.co_filename == __file__ and inner.tb_next:
         inner = inner.tb_next

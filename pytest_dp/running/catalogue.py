@@ -128,7 +128,7 @@ def draw_kind_of(request: Request) -> Kind:
 
 
 def size_of(request: Request, arguments: Arguments | None = None) -> Any:
-    """The shape that a call of numpy asks for; None for that of its arguments.
+    """Return the shape that a call of numpy asks for; None for that of its arguments.
 
     `arguments` are those of the request, where they are known already.
     """

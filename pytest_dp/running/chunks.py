@@ -107,7 +107,7 @@ LEAF_BYTES = 32
 
 
 def at_a_time(outputs: Outputs) -> int:
-    """How many outputs such as these there should be in memory at a time."""
+    """Return how many outputs such as these there should be in memory at a time."""
     sizes = [
         output.nbytes
         if isinstance(output, np.ndarray | np.generic)
@@ -168,11 +168,11 @@ class Input:
         self._load(pickle_data(state))
 
     def like(self, data: Any) -> Input:
-        """An input of such data; itself if it is the very same."""
+        """Return an input of such data; itself if it is the very same."""
         return self if data is self.live else Input(data)
 
     def fresh(self) -> Any:
-        """A copy that may be changed."""
+        """Return a copy that may be changed."""
         return copy_data(self.live) if self.frozen is None else pickle.loads(self.frozen)
 
     def unchanged(self) -> bool:

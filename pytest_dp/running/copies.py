@@ -293,7 +293,7 @@ def _source(name: str) -> Any:
 
 
 def _generator(kind: int, make: Any, arguments: Any, state: Any = None) -> Any:
-    """A generator that the mechanism keeps, or what stands for it."""
+    """Return a generator that the mechanism keeps, or what stands for it."""
     instrument = current_instrument()
     if instrument:
         return stand_in(instrument, Source("its generator", KINDS[kind]))
@@ -304,7 +304,7 @@ def _generator(kind: int, make: Any, arguments: Any, state: Any = None) -> Any:
 
 
 def _module(name: str) -> types.ModuleType:
-    """A module that looks up what it does not have in the one of that name."""
+    """Return a module that looks up what it does not have in the one of that name."""
     copied = types.ModuleType(name)
     vars(copied)["__getattr__"] = functools.partial(getattr, importlib.import_module(name))
     return copied

@@ -70,15 +70,15 @@ class Deadline:
         self._at, self._last = seconds, seconds if last is None else last
 
     def spent(self) -> float:
-        """Seconds of effort since the stopwatch was started."""
+        """Return the seconds of effort since the stopwatch was started."""
         return self._watch.spent()
 
     def remaining(self) -> float:
-        """Seconds left to begin work; negative once the deadline has passed."""
+        """Return the seconds left to begin work; negative once the deadline has passed."""
         return self._at - self.spent()
 
     def to_the_last(self) -> float:
-        """Seconds until whatever still runs is interrupted."""
+        """Return the seconds until whatever still runs is interrupted."""
         return self._last - self.spent()
 
     def sooner(self, share: float) -> Deadline:
@@ -197,7 +197,7 @@ def _is_hung(up: TimeUp, deadline: Deadline, seconds_a_run: float | None) -> boo
 
 
 def within(seconds: float, compute: Callable[[], T]) -> T:
-    """The outcome of a computation, which is interrupted after so many seconds if possible.
+    """Return the outcome of a computation, which is interrupted after so many seconds if possible.
 
     It should change nothing that is used afterwards, or all at once and at its end. Raises
     OutOfTime if it takes longer, or if there was no time to begin with.

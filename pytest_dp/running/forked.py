@@ -356,7 +356,7 @@ _KNOWN: dict[int, tuple[weakref.ref[Any], FirstState]] = {}
 
 
 def first_state(mechanism: Any, pristine: Pristine) -> FirstState:
-    """The first state of a mechanism, which is this one unless it was seen before."""
+    """Return the first state of a mechanism, which is this one unless it was seen before."""
     owner = mechanism.__self__ if isinstance(mechanism, types.MethodType) else mechanism
     known = _KNOWN.get(id(owner))
     if known is not None and known[0]() is owner:

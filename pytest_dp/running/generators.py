@@ -63,7 +63,7 @@ def find(*roots: Any) -> Captured:
 
 
 def state_of(generator: Any) -> Any:
-    """The state of a generator, with the seed sequence that it spawns from."""
+    """Return the state of a generator, with the seed sequence that it spawns from."""
     if isinstance(generator, np.random.Generator):
         return generator.bit_generator.state, generator.bit_generator.seed_seq
     if isinstance(generator, np.random.RandomState):
@@ -198,7 +198,7 @@ class Runs:
 
 
 def _comparable(state: Any) -> Any:
-    """A value that is equal exactly for equal states, and stays what it is."""
+    """Return a value that is equal exactly for equal states, and stays what it is."""
     # Only those of `random` are tuples of numbers; in others are arrays, which == cannot compare.
     return state if type(state) is tuple and type(state[0]) is int else pickle.dumps(state)
 
@@ -292,7 +292,7 @@ def _random_words(
 
 
 def _restarts_philox(bits: Any, sequence: np.random.SeedSequence, count: int) -> Restart:
-    """Each run has a random key of 128 bits, and with it all of the counter for jumps."""
+    """Return each run has a random key of 128 bits, and with it all of the counter for jumps."""
     inner = {"counter": [0, 0, 0, 0], "key": [0, 0]}
     state: dict[str, Any] = {**bits.state, "state": inner, "has_uint32": 0, "uinteger": 0}
     # Python numbers are read twice as fast as arrays.

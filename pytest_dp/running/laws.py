@@ -79,25 +79,25 @@ class Law:
         return self.family.edges(self.parameter)
 
     def draws(self, generator: Generator, count: int) -> Floats:
-        """Independent standard draws; `count` of them."""
+        """Return independent standard draws; `count` of them."""
         if self.family.draws is not None:
             return np.asarray(self.family.draws(generator, self.parameter, count), float)
         draws: Floats = getattr(generator, self.family.name)(size=count)
         return draws
 
     def log_density(self, x: Floats) -> Floats:
-        """Logarithm of the density; minus infinity outside of the support."""
+        """Return the logarithm of the density; minus infinity outside of the support."""
         assert self.family.log_density is not None
         with np.errstate(all="ignore"):
             return self.family.log_density(np.asarray(x, float), self.parameter)
 
     def log_below(self, x: Floats) -> Floats:
-        """Logarithm of the probability of at most x."""
+        """Return the logarithm of the probability of at most x."""
         with np.errstate(all="ignore"):
             return self.family.log_below(self._at(x), self.parameter)
 
     def log_above(self, x: Floats) -> Floats:
-        """Logarithm of the probability of more than x."""
+        """Return the logarithm of the probability of more than x."""
         with np.errstate(all="ignore"):
             return self.family.log_above(self._at(x), self.parameter)
 

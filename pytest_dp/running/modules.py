@@ -232,7 +232,7 @@ def _make_stand_in(instrument: Instrument, source: Source, args: Any, keywords: 
 
 
 def _makers() -> tuple[Place, ...]:
-    """Classes and functions that make generators."""
+    """Return classes and functions that make generators."""
     classes: tuple[tuple[Any, str, str], ...] = (
         (np.random, "Generator", "np.random.Generator"),
         (np.random, "RandomState", "np.random.RandomState"),

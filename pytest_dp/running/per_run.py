@@ -110,7 +110,7 @@ def _check(call: Call, data: Any, outputs: Outputs, checked: list[int], runs: Ru
 def try_per_run(
     calls: Sequence[tuple[Call, Any]], sequence: np.random.SeedSequence, deadline: Deadline
 ) -> frozenset[int]:
-    """Which sources are idle, if outputs depend on nothing but the input and the stream.
+    """Return which sources are idle, if outputs depend on nothing but the input and the stream.
 
     Each input comes with a call of a copy that is used for nothing else. Raises CannotCouple if
     draws may not be shared, as where nothing is used that can be restarted, and OutOfTime if the

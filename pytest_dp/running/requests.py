@@ -182,7 +182,7 @@ def stack() -> tuple[Site, ...]:
 
 
 def plain(kind: type, words: bytes) -> Any:
-    """A generator of a kind, with 32 bytes as its seed."""
+    """Return a generator of a kind, with 32 bytes as its seed."""
     if kind is Generator:
         return Generator(Philox(np.frombuffer(words, np.uint32)))
     if kind is RandomState:

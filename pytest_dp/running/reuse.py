@@ -65,7 +65,7 @@ MAX_EQUAL_SHARE = 1 / (1 + 2 * math.sqrt(2 / 3))
 
 
 def keys(outputs: Any) -> Keys:
-    """A number for every row, equal for equal rows."""
+    """Return a number for every row, equal for equal rows."""
     try:
         table = np.asarray(outputs, dtype=np.float64)
     except (TypeError, ValueError):  # of other types, or of several lengths
@@ -101,7 +101,7 @@ def are_shared(calls: list[Keys]) -> bool:
 
 
 def _values_and_distances(row_keys: Keys) -> list[Keys]:
-    """Values, and their distances from the middle, as numbers that can be compared."""
+    """Return values, and their distances from the middle, as numbers that can be compared."""
     apart = row_keys - row_keys.mean()
     spread = float(np.abs(apart).max()) or 1.0
     rounded = np.round(apart / spread, 9)
@@ -109,7 +109,7 @@ def _values_and_distances(row_keys: Keys) -> list[Keys]:
 
 
 def _evenness(values: Keys) -> float:
-    """A bound on the probability that as many values come k times, of those that nearly do.
+    """Return a bound on the probability that as many values come k times, of those that nearly do.
 
     Chernoff's for binomial counts; workers need not load SciPy for it.
     """

@@ -169,7 +169,7 @@ def _guarded_sources(call: Call, sequence: np.random.SeedSequence) -> Runs:
 
 
 def _logged_call(call: Call, data: Any, log: Log, runs: Runs) -> tuple[Outputs, bytes]:
-    """The outputs of a call, and a digest of the noise in it."""
+    """Return the outputs of a call, and a digest of the noise in it."""
     was_drawn_unasked()  # by what ran before
     outputs = call.rows(data, log.rows, log.recorder)
     if not runs.are_idle():

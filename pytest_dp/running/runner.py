@@ -33,7 +33,7 @@ class Runner:
     """Measured so far."""
 
     def on(self, call: Call, dataset: Input) -> Call:
-        """The call, with a fresh input for every run if the mechanism changes it."""
+        """Return the call, with a fresh input for every run if the mechanism changes it."""
         return replace(call, input=dataset.fresh) if self.copies else call
 
     def run(
@@ -73,7 +73,7 @@ class Runner:
             unchecked, since = [], 0.0
 
     def attempt(self, call: Call, dataset: Input, chunk: Chunk, deadline: Deadline) -> Done:
-        """A chunk, without its outputs if they could not be had as the input was changed."""
+        """Return a chunk, without its outputs if they could not be had as the input was changed."""
         made = call.made.runs
         try:
             return self.once(call, dataset, chunk, deadline)
@@ -83,7 +83,7 @@ class Runner:
             return Done([], Summary(call.made.runs - made, 0.0, changed_input=True))
 
     def once(self, call: Call, dataset: Input, chunk: Chunk, deadline: Deadline) -> Done:
-        """A chunk, whatever becomes of the input."""
+        """Return a chunk, whatever becomes of the input."""
         if deadline.remaining() <= 0:
             raise OutOfTime
         sequence = stream(self.seed, *chunk.key)

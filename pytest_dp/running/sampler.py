@@ -136,7 +136,7 @@ class Sampler(Subject):
                 raise CannotCouple(self._refused)
 
     def _rows_to_try(self, draw: Draw) -> int:
-        """How large calls of a shared draw are, if larger ones than all before; else 0.
+        """Return how large calls of a shared draw are, if larger ones than all before; else 0.
 
         Small draws are not worth it: to try a call takes as many runs as some of them have.
         """
@@ -152,7 +152,7 @@ class Sampler(Subject):
             self._slow = self.call.size is None and self._least >= SLOW_RUN
 
     def draw(self, draws: list[Draw], deadline: Deadline) -> list[Outputs]:
-        """The outputs of each draw; errors are those of `measure`."""
+        """Return the outputs of each draw; errors are those of `measure`."""
         return [join_outputs(parts) for parts in self.measure(draws, _identity, deadline)]
 
     def measure(
@@ -318,7 +318,7 @@ class Sampler(Subject):
 
 
 def used_up(name: str, worked: str, raised: Raised) -> MechanismError:
-    """The error of a mechanism that worked so often, and then raised in every run."""
+    """Return the error of a mechanism that worked so often, and then raised in every run."""
     return MechanismError(
         f"{name} worked {worked} and then raised {raised.kind} in every run: it keeps state "
         "between runs, such as a privacy budget that is used up. Claim a function that keeps "

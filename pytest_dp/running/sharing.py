@@ -44,7 +44,7 @@ class Fingerprint:
 
 
 def digest(texts: list[str]) -> bytes:
-    """A digest of texts."""
+    """Return a digest of texts."""
     return hashlib.sha256("\0".join(texts).encode("utf-8", "replace")).digest()
 
 
@@ -52,7 +52,7 @@ _LONG_FLOAT = re.compile(r"\.\d{9}")
 
 
 def surprise(texts: list[str]) -> float:
-    """The negative logarithm of the chance that independent outputs read like these again.
+    """Return the negative logarithm of the chance that independent outputs read like these again.
 
     Outputs that show all digits of a float are worth more than their frequency says, as those
     hardly ever come twice; unless one of them did.
@@ -147,5 +147,5 @@ class Sent:
 
 
 def this_process() -> str:
-    """The name of this process, on whichever machine."""
+    """Return the name of this process, on whichever machine."""
     return f"{platform.node()}:{os.getpid()}"

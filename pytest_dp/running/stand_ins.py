@@ -86,7 +86,7 @@ class Instrument:
         return bool(self.refusal)
 
     def plain(self, kind: type) -> Any:
-        """A real generator of a kind, for runs that are refused."""
+        """Return a real generator of a kind, for runs that are refused."""
         if kind not in self._plain:
             self._plain[kind] = plain(kind, self.words or urandom(32))
         return self._plain[kind]
@@ -104,7 +104,7 @@ class Instrument:
         """Called where a mechanism makes a generator, or seeds one; a new one has no `seed`."""
 
     def attribute(self, source: Source, name: str) -> Any:
-        """The stand-in for an attribute of a generator."""
+        """Return the stand-in for an attribute of a generator."""
         if name in source.draws:
             return lambda *args, **keywords: self._answer(Request(source, name, args, keywords))
         return self._unless_over(
@@ -162,7 +162,7 @@ _UNUSED_STATE = _UNUSED.state
 
 
 def stand_in(instrument: Instrument, source: Source) -> Any:
-    """An object that is a generator of the kind of `source` to `isinstance`."""
+    """Return an object that is a generator of the kind of `source` to `isinstance`."""
     cls: Any = _CLASSES[source.kind]
     generator = cls.__new__(cls)
     object.__setattr__(generator, "_asked", (instrument, source))

@@ -47,7 +47,7 @@ class Purpose(IntEnum):
 
 
 def claim_seed(name: str, mechanism: Any) -> int:
-    """A seed that changes only when the claim's id or the mechanism's source changes.
+    """Return a seed that changes only when the claim's id or the mechanism's source changes.
 
     The same code thus gets the same verdict wherever and whenever it is audited, and running it
     again until it turns green cannot work.
@@ -71,7 +71,7 @@ def definition_of(mechanism: Any) -> Any:
 
 
 def stream(seed: int, *key: int) -> np.random.SeedSequence:
-    """The seed sequence of one chunk of work; different keys give independent streams.
+    """Return the seed sequence of one chunk of work; different keys give independent streams.
 
     A key starts with its length: that of no chunk is then a prefix of another's, and the children
     that `seeded` spawns from one can never be those of another.

@@ -256,7 +256,7 @@ class Subject:
     def afresh(
         self, dataset: Input, runs: int, key: tuple[int, ...], deadline: Deadline
     ) -> Outputs:
-        """Outputs of a mechanism that was never run before, with random numbers of its own.
+        """Return outputs of a mechanism that was never run before, with random numbers of its own.
 
         That is a copy, or, where it cannot be copied, a process. Raises CannotCopy if there is
         none, and OutOfTime if the deadline passes first.
@@ -299,12 +299,12 @@ class Subject:
         return outputs
 
     def _chunks(self, runs: int, key: tuple[int, ...]) -> list[Chunk]:
-        """Two calls of a vectorised mechanism, as it may repeat what it gave before."""
+        """Return two calls of a vectorised mechanism, as it may repeat what it gave before."""
         calls = [runs] if self.call.size is None else [runs - runs // 2, runs // 2]
         return [Chunk(n, (Purpose.COPY, *key, k)) for k, n in enumerate(calls)]
 
     def files_kept(self, dataset: Input, deadline: Deadline, *, rewritten: bool) -> list[str]:
-        """Files that the mechanism reads, and that were written since it was first run.
+        """Return files that the mechanism reads, and that were written since it was first run.
 
         If `rewritten`, those count that each run writes again, such as a counter. What a run reads
         of what it wrote itself never does. Raises CannotCopy or OutOfTime if that cannot be seen.

@@ -55,7 +55,7 @@ class Draws:
         self._generators: dict[tuple[Any, ...], Any] = {}
 
     def of(self, request: Request, where: tuple[Site, ...]) -> Any:
-        """The next draw in a line, from the stream of this line."""
+        """Return the next draw in a line, from the stream of this line."""
         return answer_request(self.generator(request, where), request)
 
     def generator(self, request: Request, where: tuple[Site, ...]) -> Any:
@@ -114,7 +114,7 @@ class Tape(Instrument):
         self.seeded: list[Seeded] = []
 
     def draw(self, request: Request) -> Any:
-        """The next number in the stream of the line that asks, or its replacement."""
+        """Return the next number in the stream of the line that asks, or its replacement."""
         where = stack()
         stream = self._streams.generator(request, where)
         value = answer_request(self._seeds.generator(request.source, stream), request)

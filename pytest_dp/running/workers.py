@@ -185,7 +185,7 @@ def _results(n_jobs: int, work: Iterator[Any], deadline: Deadline) -> Iterator[S
 
 
 def _patience(deadline: Deadline) -> float:
-    """Seconds that joblib waits for a job."""
+    """Return the seconds that joblib waits for a job."""
     return clocks.WALL_FACTOR * max(deadline.to_the_last(), 0.1) + STARTING_SECONDS
 
 
@@ -194,7 +194,7 @@ _KEPT: list[tuple[Any, int, joblib.Parallel]] = []
 
 
 def _parallel(n_jobs: int) -> joblib.Parallel:
-    """The processes of the backend in use: results come one by one where it knows how to."""
+    """Return the processes of the backend in use: results come one by one where it knows how to."""
     try:
         return joblib.Parallel(n_jobs, batch_size=1, return_as="generator")
     except ValueError:  # joblib refuses: backends that gather results also start for every call

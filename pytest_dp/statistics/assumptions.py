@@ -56,7 +56,7 @@ def same_in_all_chunks(
 
 
 def all_come_before(last: int, hits: int, runs: int) -> float:
-    """The probability that none of the `last` runs is a hit, of so many hits in `runs` runs.
+    """Return the probability that none of the `last` runs is a hit, of so many hits in `runs` runs.
 
     Exact for runs that are exchangeable.
     """

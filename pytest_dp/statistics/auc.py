@@ -85,7 +85,7 @@ class AreaBets:
         return float(self.areas[refuted].max(initial=0.0))
 
     def soonest(self, alpha: float) -> int:
-        """How many more pairs refute the claim at the least, if all are won."""
+        """Return how many more pairs refute the claim at the least, if all are won."""
         left = -math.log(alpha) - self.log_e_value
         return max(math.ceil(left / -math.log(self.areas[self.claim])), 1)
 
@@ -110,7 +110,7 @@ def cross_pairs(inside: Floats, outside: Floats) -> Ints:
 
 
 def area(inside: Floats, outside: Floats) -> tuple[float, float]:
-    """The area under the ROC curve of some scores, and its standard error.
+    """Return the area under the ROC curve of some scores, and its standard error.
 
     DeLong, DeLong, Clarke-Pearson, "Comparing the Areas under Two or More Correlated Receiver
     Operating Characteristic Curves", Biometrics 1988. Where all or no pairs are won, of which it

@@ -24,7 +24,7 @@ safe side. Some fifty units in the last place; larger is never invalid."""
 
 
 def interval(count: int, runs: int, alpha: float) -> tuple[float, float]:
-    """Two-sided confidence interval for a probability, error `alpha / 2` on each side."""
+    """Return two-sided confidence interval for a probability, error `alpha / 2` on each side."""
     return lower(count, runs, alpha / 2), upper(count, runs, alpha / 2)
 
 
@@ -78,7 +78,7 @@ def claim_lower(c1: int, n1: int, c2: int, n2: int, guarantee: Guarantee, alpha:
 
 
 def claim_p_value(c1: int, n1: int, c2: int, n2: int, guarantee: Guarantee) -> float:
-    """The smallest alpha at which `claim_lower` exceeds the claim, rounded up."""
+    """Return the smallest alpha at which `claim_lower` exceeds the claim, rounded up."""
     return smallest_level(
         lambda alpha: claim_lower(c1, n1, c2, n2, guarantee, alpha) > guarantee.claimed
     )

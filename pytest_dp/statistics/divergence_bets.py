@@ -61,7 +61,7 @@ def largest_mean_payoff(order: float, bound: float | Floats) -> Floats:
 def against_divergences(
     joint: Ints | Floats, scores: Floats, orders: Sequence[float], bounds: Floats
 ) -> Attacks:
-    """Attacks on the divergence of D from D', of D' from D, and on both at once.
+    """Return attacks on the divergence of D from D', of D' from D, and on both at once.
 
     `bounds` are those of the divergences, in nats, shape (rungs, orders).
     """
@@ -103,7 +103,7 @@ class DivergenceBet:
     """2 if it bets on both."""
 
     def lower(self, joint: Ints, alpha: float) -> float:
-        """Lower confidence bound on the divergence, in nats; 0 if nothing is shown.
+        """Return the lower confidence bound on the divergence, in nats; 0 if nothing is shown.
 
         `joint` counts held-out pairs, as in `Record.joint`. None of them may have had a say in the
         bet.
@@ -121,7 +121,7 @@ class DivergenceBet:
 def best_bet(
     joint: Floats, scores: Floats, guarantee: Guarantee, pairs: float, alpha: float
 ) -> DivergenceBet:
-    """The bet from which the most is expected of the guarantee's parameter, by past pairs.
+    """Return the bet from which the most is expected of the guarantee's parameter, by past pairs.
 
     `joint` and `scores` are those of the first binning of a `Record`; `pairs` is how many will be
     held out. The guarantee must bound divergences.
@@ -137,7 +137,7 @@ def best_bet(
 def _best_of_order(
     joint: Floats, scores: Floats, order: float, pairs: float, alpha: float
 ) -> tuple[DivergenceBet, float]:
-    """The best bet on the divergence of one order, and what it should show, in nats."""
+    """Return the best bet on the divergence of one order, and what it should show, in nats."""
     attacks = against_divergences(joint, scores, [order], np.zeros((1, 1)))
     paid1, paid2 = attacks.paid1[0], attacks.paid2[0]
     ways = np.repeat([1, 1, 2], paid1.shape[1] // 3)

@@ -45,7 +45,7 @@ class EventBets:
         )
 
     def growth(self, joint: Sequence[Ints | Floats], rungs: Ints) -> Floats:
-        """Log growth of all bets, for some of the rungs, shape (rungs, bets)."""
+        """Return the log growth of all bets, for some of the rungs, shape (rungs, bets)."""
         one_way = all_contingencies(joint) @ self.one_way[rungs]
         both = all_contingencies_both_ways(joint) @ self.both_ways[rungs]
         return np.concatenate([by_rung(one_way), by_rung(both)], axis=1)
@@ -80,7 +80,7 @@ def _every_stake(sticks: tuple[HockeyStick, ...]) -> Floats:
 def event_growth(
     c1: Ints | Floats, c2: Ints | Floats, runs: int, sticks: tuple[HockeyStick, ...]
 ) -> Floats:
-    """Log wealth that the best bet on each event would have earned; 0 where none would.
+    """Return the log wealth that the best bet on each event would have earned; 0 where none would.
 
     In so many pairs of independent outputs: `c1` of those on D were in it, which is bet to make it
     likelier, and `c2` of those on D'. Against a claim from which these hockey sticks follow.
@@ -92,7 +92,7 @@ def event_growth(
 
 
 def by_rung(bets: Floats) -> Floats:
-    """One row for each rung; there may be none."""
+    """Return one row for each rung; there may be none."""
     return bets.reshape(len(bets), math.prod(bets.shape[1:]))
 
 
@@ -117,7 +117,7 @@ def contingency(joint: Ints | Floats) -> Floats:
 
 
 def contingency_both_ways(joint: Ints | Floats) -> Floats:
-    """Counts of pairs of outputs, (low, middle, high) on D times the same on D', flattened.
+    """Return counts of pairs of outputs, (low, middle, high) on D times the same on D', flattened.
 
     Of shape (b * (b - 1) / 2, 9), for all j <= k: "low" is below bin j, which D' should make
     likelier, and "high" is bin k or higher, which D should.
@@ -149,7 +149,7 @@ def all_contingencies_both_ways(joints: Sequence[Ints | Floats]) -> Floats:
 
 
 def independent(joint: Floats) -> Floats:
-    """The counts to expect if outputs on D and on D' had been drawn independently."""
+    """Return the counts to expect if outputs on D and on D' had been drawn independently."""
     expected: Floats = np.outer(joint.sum(1), joint.sum(0)) / max(joint.sum(), 1)
     return expected
 

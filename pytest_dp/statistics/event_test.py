@@ -50,7 +50,7 @@ class EventTest:
     """The claim, with what it fixes, such as δ."""
 
     def lower(self, counts: Counts, alpha: float) -> float:
-        """Lower confidence bound on the parameter; `-inf` if the event was not seen.
+        """Return the lower confidence bound on the parameter; `-inf` if the event was not seen.
 
         It may be negative, which says nothing but how far it is from showing anything.
         """
@@ -71,7 +71,7 @@ class EventTest:
         return clopper_pearson.smallest_level(lambda alpha: self.refutes(counts, alpha))
 
     def interval(self, counts: Counts, alpha: float) -> tuple[float, float]:
-        """Two-sided confidence interval of what the event shows of the parameter."""
+        """Return two-sided confidence interval of what the event shows of the parameter."""
         rarer = self._corners(counts, alpha / 2, turned=True)
         upper = math.inf if rarer is None else float(self.shows(*rarer[::-1]).max())
         return self.lower(counts, alpha / 2), upper

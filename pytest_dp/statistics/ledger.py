@@ -182,7 +182,7 @@ class Ledger:
         self.highest = np.maximum(self.highest, self.log_wealth)
 
     def _attacks(self, record: Record, rungs: Ints) -> tuple[Attacks, Floats]:
-        """Attacks to bet on, and what speaks for each: log growth, by rung and fraction.
+        """Return attacks to bet on, and what speaks for each: log growth, by rung and fraction.
 
         What was estimated for them improves so much with the record that what the last estimate
         would have paid on all of it says more than what they have earned, less what it is flattered
@@ -222,7 +222,7 @@ class Ledger:
         return apart > max(self.growth(record)) + APART_MARGIN
 
     def growth(self, record: Record) -> tuple[float, float]:
-        """Log growth of the best bet against the claim, all of the record being bet on.
+        """Return the log growth of the best bet against the claim, all of the record being bet on.
 
         Of bets on events, and of soft ones; 0.0 where none gains.
         """
@@ -242,7 +242,7 @@ class Ledger:
 
 
 def _log_total(*parts: Floats) -> Floats:
-    """Log sums for every rung."""
+    """Return the log sums for every rung."""
     flat = [by_rung(part) for part in parts]
     largest = np.max([part.max(axis=1, initial=-np.inf) for part in flat], axis=0)
     sums = sum(np.exp(part - largest[:, None]).sum(axis=1) for part in flat)
@@ -252,7 +252,7 @@ def _log_total(*parts: Floats) -> Floats:
 
 @lru_cache(maxsize=16)
 def ledger_of(guarantee: Guarantee) -> Ledger:
-    """A ledger that nothing is entered into, to ask what bets would gain."""
+    """Return a ledger that nothing is entered into, to ask what bets would gain."""
     return Ledger(guarantee)
 
 

@@ -56,7 +56,7 @@ Sticks = tuple[HockeyStick, ...]
 
 
 def sticks_of(guarantee: Guarantee) -> Sticks:
-    """The pairs of a promise that are looked at: itself, or a few dozen of a curve."""
+    """Return the pairs of a promise that are looked at: itself, or a few dozen of a curve."""
     if guarantee.eps is not None:
         return (HockeyStick(guarantee.eps, guarantee.delta),)
     furthest = guarantee.eps_at(MIN_DELTA)
@@ -106,7 +106,7 @@ def _log_tails(guesses: int, canaries: int, sticks: Sticks) -> Floats:
 def lower(
     correct: int, guesses: int, canaries: int, guarantee: Guarantee, alpha: float, runs: int = 1
 ) -> float:
-    """Lower confidence bound on a guarantee's parameter; 0.0 if nothing is shown.
+    """Return the lower confidence bound on a guarantee's parameter; 0.0 if nothing is shown.
 
     So many guesses are correct in all `runs`. Of eps it is at the delta of the guarantee, in nats.
     """
@@ -128,7 +128,7 @@ def lower(
 def to_refute(
     guesses: int, canaries: int, sticks: Sticks, alpha: float, runs: int = 1
 ) -> int | None:
-    """How many guesses that are right refute a claim; None if all of them are too few."""
+    """Return how many guesses that are right refute a claim; None if all of them are too few."""
     reached = tails(guesses, canaries, sticks, runs)
     if reached[-1] > alpha:
         return None
@@ -172,7 +172,7 @@ def count_right(ranked: Bools, guesses: tuple[int, int]) -> int:
 
 
 def above(share: float, guesses: int, canaries: int, sticks: Sticks) -> float:
-    """How many times the log odds of a guess were those that the claim allows; 1 if no more.
+    """Return how many times the log odds of a guess were those that the claim allows; 1 if no more.
 
     `share` is that of the right guesses. The claim allows as many as where each chance of `tails`
     is attained: of eps alone, the log odds are eps.
@@ -191,16 +191,16 @@ def is_found(share: float, times: float, total: int, needed: int, power: float) 
 
 
 def most(canaries: int) -> int:
-    """How many canaries may be guessed half by half: coins rarely leave fewer in, or out."""
+    """Return how many canaries may be guessed half by half: coins rarely leave fewer in, or out."""
     return max(canaries - math.ceil(CLEAR_ERRORS * math.sqrt(canaries)), 1)
 
 
 def halves(guesses: int) -> tuple[int, int]:
-    """Guesses of both kinds."""
+    """Return guesses of both kinds."""
     return guesses - guesses // 2, guesses // 2
 
 
 def runs_needed(guesses: int, canaries: int, sticks: Sticks, alpha: float) -> float:
-    """How many runs, which share `alpha`, refute what hides nothing; infinite if none do."""
+    """Return how many runs, which share `alpha`, refute what hides nothing; infinite if none do."""
     one, level = float(_log_tails(guesses, canaries, sticks)[-1]), math.log(alpha)
     return next((n for n in range(1, MAX_RUNS) if n * one <= level - math.log(n)), math.inf)

@@ -124,7 +124,7 @@ class Proof:
     def resolution(
         self, counts: Counts, guarantee: Guarantee, alpha: float, c: float | None = None
     ) -> float:
-        """The smallest parameter that would have been shown, with 95 % power (approximate).
+        """Return the smallest parameter that would have been shown, with 95 % power (approximate).
 
         By so many runs, and an event that has nearly the mechanism's full loss; its likelier side
         is seldom above one half. With a fixed `c` the rarer side has that probability, and the

@@ -13,7 +13,7 @@ from pytest_dp.basics.arrays import Floats, Ints
 
 
 def expit(log_odds: Any) -> Floats:
-    """Probabilities of log odds, to full relative precision."""
+    """Return probabilities of log odds, to full relative precision."""
     odds = np.asarray(log_odds, np.float64)
     small = np.exp(-np.abs(odds))
     probabilities: Floats = np.where(odds >= 0, 1.0, small) / (1.0 + small)
@@ -21,7 +21,7 @@ def expit(log_odds: Any) -> Floats:
 
 
 def logit(probability: Any) -> Floats:
-    """Log odds of probabilities; infinite at 0 and 1."""
+    """Return the log odds of probabilities; infinite at 0 and 1."""
     p = np.asarray(probability, np.float64)
     with np.errstate(divide="ignore"):
         odds: Floats = np.log(p) - np.log1p(-p)
@@ -36,7 +36,7 @@ def logistic(
     steps: int,
     tolerance: float,
 ) -> Floats:
-    """Weights of a logistic regression on grouped outcomes, by Newton's method.
+    """Return weights of a logistic regression on grouped outcomes, by Newton's method.
 
     The log odds are a weighted sum of the rows of `basis`, shape (k, groups). The prior has means
     and precisions of the k weights. Each step is at most 1 in every weight, so that none overshoots

@@ -106,7 +106,7 @@ def log_ratio_of(joint: Ints | Floats, scores: Floats) -> Floats:
 
 
 def soft_attacks(ratio: Floats, prices: Floats) -> Floats:
-    """How much of each bin to bet on so that small edges grow fastest, shape (prices, b).
+    """Return how much of each bin to bet on so that small edges grow fastest, shape (prices, b).
 
     The optimum to second order, ``max(p - price q, 0) / (p + price^2 q)``, by the log ratio of the
     bins' probabilities p and q on D and D'. Prices are exponentials of the losses that are bet

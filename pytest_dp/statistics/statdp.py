@@ -49,7 +49,7 @@ def p_value(c1: int, n1: int, c2: int, n2: int, eps: float) -> float:
 
 
 def log_p_value(c1: int, n1: int, c2: int, n2: int, eps: float) -> float:
-    """Natural logarithm of `p_value`, for p-values of any smallness."""
+    """Return the natural logarithm of `p_value`, for p-values of any smallness."""
     surviving = upper_count(c1, eps)
     return min(0.0, log_tail(surviving, n1, c2, n2) - math.log(THINNING_SHARE))
 
@@ -115,7 +115,7 @@ def _log_law(j: int | Ints, black: int, n1: int, n2: int) -> Floats:
 
 
 def upper_count(c1: int, eps: float) -> int:
-    """The largest t with `P(T >= t) >= THINNING_SHARE` for `T ~ Bin(c1, exp(-eps))`."""
+    """Return the largest t with `P(T >= t) >= THINNING_SHARE` for `T ~ Bin(c1, exp(-eps))`."""
     keep = math.exp(-eps)
     needed = THINNING_SHARE * (1 + 1e-9)  # rounded against the test
     if keep == 1.0:
