@@ -17,11 +17,6 @@ class Colour(enum.Enum):
     BLUE = 2
 
 
-class Weight(enum.IntEnum):
-    LIGHT = 1
-    HEAVY = 2
-
-
 class Point(NamedTuple):
     x: Any
     y: Any
@@ -118,18 +113,6 @@ class Faker:
 
     def __iter__(self):
         return iter([1.0])
-
-
-class Comparable(Public):
-    """Equal to others, and looks like all of them."""
-
-    __hash__ = None
-
-    def __eq__(self, other):
-        return self.value == other.value
-
-    def __repr__(self):
-        return "<an answer>"
 
 
 class Child(Public):

@@ -74,8 +74,7 @@ def consistent(result):
 def most(audits, alpha):
     """Of so many audits at most so many raise an alarm if each does with chance alpha.
 
-    Two standard errors are added. They hide a version that alarms somewhat too often: audits at a
-    large alpha and of all mechanisms together are what tells it. Of 96 audits at 0.2, one that
-    alarms twice as often as it may stays below this once in a hundred times.
+    Two standard errors are added, which hide a version that alarms somewhat too often. Of 32 audits
+    at 0.2, one that alarms three times as often as it may passes once in a thousand times.
     """
     return audits * alpha + 2 * math.sqrt(alpha * (1 - alpha) * audits)

@@ -47,14 +47,6 @@ def test_a_leak_in_a_long_output_is_found_and_its_twin_passes(case):
     assert twin.verdict == "no violation"
 
 
-def with_exceptions(answers, rng, scale):
-    noise = rng.laplace(size=len(answers))
-    noise[62] *= scale
-    if noise[0] > 3:
-        raise ValueError
-    return (np.asarray(answers) + noise).tolist()
-
-
 def with_gaps(answers, rng, scale):
     noise = rng.laplace(size=len(answers))
     noise[62] *= scale
@@ -63,12 +55,11 @@ def with_gaps(answers, rng, scale):
 
 
 @pytest.mark.usefixtures("_verdict_only")
-@pytest.mark.parametrize(("mechanism", "coupled"), [(with_exceptions, True), (with_gaps, False)])
-def test_extracts_take_over_where_there_is_no_room_for_outputs(monkeypatch, mechanism, coupled):
+def test_extracts_take_over_where_there_is_no_room_for_outputs(monkeypatch):
     monkeypatch.setattr(pairs_in_play, "TOTAL_ROOM", 10_000)
     monkeypatch.setattr(pairs_in_play, "MIN_ROOM", 10_000)
-    claim = {"method": Sequential(coupled=coupled)}
+    claim = {"method": Sequential(coupled=False)}
     pair = moved(62), ZEROS
-    assert audited(mechanism, pair, params={"scale": 0.3}, max_samples=6_000, **claim).violated
-    twin = audited(mechanism, pair, params={"scale": 1.0}, max_samples=2_000, **claim)
+    assert audited(with_gaps, pair, params={"scale": 0.3}, max_samples=6_000, **claim).violated
+    twin = audited(with_gaps, pair, params={"scale": 1.0}, max_samples=2_000, **claim)
     assert twin.verdict == "no violation"

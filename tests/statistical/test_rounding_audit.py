@@ -40,13 +40,7 @@ def as_json(records, rng):
     return json.dumps({"mean": noise_first(records, rng), "unit": "days"})
 
 
-def in_a_message(records, rng):
-    if rng.random() < 0.5:
-        raise ValueError(f"over budget by {noise_first(records, rng)}")
-    return True
-
-
-CORRECT = [tenths, single_precision, noise_first, as_json, in_a_message]
+CORRECT = [tenths, single_precision, noise_first, as_json]
 OFTEN = {"alpha": 1e-3, "samples": 3_000}
 """Where all digits are compared, the first three alarm after some 1,500 samples."""
 

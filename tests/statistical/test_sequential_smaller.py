@@ -44,9 +44,3 @@ def test_a_mechanism_that_does_not_take_smaller_inputs_is_shown_on_what_it_takes
 
     example = audit(needs_five, inputs=[[1, 2] * 9], **COMMON).counterexample
     assert min(len(example.d1), len(example.d2)) == 5
-
-
-def test_pairs_that_the_claim_names_are_shown_as_they_are():
-    pair = ([61, 20, 30], [61, 20])
-    example = audit(crowded, eps=1.0, pairs=[pair], seed=4, n_jobs=1).counterexample
-    assert sorted([example.d1, example.d2]) == sorted(pair)
