@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from learning import both, compared, gain, learned
 from scipy.optimize import minimize
-from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 from pytest_dp import ClaimError
@@ -125,24 +124,6 @@ def test_a_classifier_that_fails_is_named(fit, answer, said):
     outputs, first = both(lambda d, rng, n: d + rng.normal(size=n), 20, 32)
     with pytest.raises(ClaimError, match=f"Saying.*{said}"):
         scores(learned(outputs, first, Saying()), tabulate(outputs))
-
-
-def test_classes_in_another_order():
-    class Turned(LogisticRegression):
-        def fit(self, rows, labels):
-            super().fit(rows, labels)
-            self.classes_ = self.classes_[::-1]
-            return self
-
-        def predict_proba(self, rows):
-            return super().predict_proba(rows)[:, ::-1]
-
-    outputs, first = both(lambda d, rng, n: d + rng.normal(size=n), 500, 33)
-    table = tabulate([-2.0, 3.0])
-    np.testing.assert_allclose(
-        learned(outputs, first, Turned()).log_odds(table),
-        learned(outputs, first, LogisticRegression()).log_odds(table),
-    )
 
 
 def columns_and_codes(outputs, on_d):

@@ -7,13 +7,9 @@ import pytest
 import scipy
 from learning import count_batch
 
-from pytest_dp.betting.betting_loop import (
-    FIRST_BATCH,
-    BettingLoop,
-)
+from pytest_dp.betting.betting_loop import FIRST_BATCH, BettingLoop
 from pytest_dp.betting.detector import fit_detector
 from pytest_dp.betting.pair_queue import (
-    FIRST_PROPOSED,
     PROPOSED_SHARE,
     WON_BY_CHANCE,
     PairQueue,
@@ -67,16 +63,6 @@ def loop_of(losses, claim=1.0, alpha=1e-6, seed=0, **answers):
     return BettingLoop(queue, Ledger(ApproximateDP(claim), alpha), sampler), sampler
 
 
-@pytest.mark.parametrize("coupled", [False, True], ids=["independent", "coupled"])
-def test_a_claim_that_is_broken_is_refuted_and_bounded(coupled):
-    loop, _ = loop_of([2.0], coupled=coupled)
-    loop.play(20_000)
-    assert loop.ledger.refuted
-    assert loop.ledger.lower == 1.0
-    assert loop.queue.drawn < 1_000
-    assert loop.ledger.p_value <= 1e-6
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("coupled", [False, True], ids=["independent", "coupled"])
 def test_claims_that_are_attained_are_refuted_with_chance_alpha_at_most(coupled):
@@ -118,6 +104,7 @@ def test_the_pair_that_breaks_the_claim_gets_most_outputs():
     loop, sampler = loop_of([0.2, 0.2, 1.4, 0.2])
     loop.play(50_000)
     assert loop.ledger.refuted
+    assert loop.ledger.lower == 1.0
     by_pair = np.bincount(*np.array(sampler.batches).T)
     assert by_pair.argmax() == 2
     assert by_pair[2] > 2 * np.delete(by_pair, 2).max()
@@ -126,13 +113,13 @@ def test_the_pair_that_breaks_the_claim_gets_most_outputs():
 CLAIM = ApproximateDP(0.1)
 
 
-def detector_of(outputs, claim=CLAIM):
+def detector_of(outputs):
     table = tabulate(outputs)
     on_d = np.arange(len(table)) < len(table) // 2
-    return fit_detector(table, on_d, features(table, on_d), rank_for(claim, rarest=0.0))
+    return fit_detector(table, on_d, features(table, on_d), rank_for(CLAIM, rarest=0.0))
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_counts_of_outputs_that_tell_nothing_are_not_flattered(seed):
     """Six numbers of pure noise: counted through what they taught, they would gain 18 or more."""
     noise = np.random.default_rng(seed).normal(size=(600, 6))
@@ -190,11 +177,6 @@ def test_proposed_pairs_get_a_bounded_share():
         draw(status, 100, 0.0)
     on_proposed = queue.drawn - 40_000
     assert PROPOSED_SHARE * queue.drawn < on_proposed <= PROPOSED_SHARE * queue.drawn + 100
-    small = queue_of(1, pairs(100, start=1))
-    draw(small.pick(), 100, 0.0)
-    while (status := small.pick()) is not small.seen[0]:
-        draw(status, 100, 0.0)
-    assert small.drawn - 100 == FIRST_PROPOSED + 100
 
 
 def test_proposed_pairs_that_win_are_drawn_beyond_their_share():

@@ -47,15 +47,13 @@ def test_data_are_sent_as_json(data, sent):
     assert json.loads(encode_data("json", data)) == sent
 
 
-def test_data_are_sent_as_csv_or_as_one_likes():
+def test_data_are_sent_as_csv_or_as_one_likes_and_answers_are_json_numbers_or_text():
     text = b"age,seen\n41,\n7,2024-02-01T00:00:00\n"
     frame = pd.DataFrame({"age": [41, 7], "seen": pd.to_datetime(SEEN)})
     assert encode_data("csv", frame) == encode_data("csv", ROWS) == text
     assert encode_data("csv", [1, 0]) == b"1\n0\n"
     assert encode_data(lambda data: f"n={len(data)}", [1, 0]) == b"n=2"
 
-
-def test_answers_are_json_numbers_or_text():
     texts = ["3\n", " 2.5 ", '{"a": [1]}', "1e400", "1_0", "no data\n"]
     assert [*map(value_of, texts)] == [3, 2.5, {"a": [1]}, math.inf, "1_0", "no data"]
 
@@ -108,9 +106,6 @@ def test_an_exit_code_is_an_output_and_a_log_is_shown_only():
     assert fails([], size=2) == [Raised("ProgramError", "", "exit code 2")] * 2
     (unread,) = program("print('no data')", read=json.loads)([], size=1)
     assert unread.kind == "JSONDecodeError"
-
-
-def test_a_program_that_is_killed():
     with pytest.raises(ProgramError, match="ended by SIGKILL"):
         program("import os; os.kill(os.getpid(), 9)")([])
 
@@ -171,20 +166,13 @@ class Service(BaseHTTPRequestHandler):
         pass
 
 
-def started(port: int = 0) -> ThreadingHTTPServer:
-    server = ThreadingHTTPServer(("127.0.0.1", port), Service)
-    server.asked = []
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    return server
-
-
 @pytest.fixture
 def server():
-    server = started()
-    server.at = f"http://127.0.0.1:{server.server_port}"
-    yield server
-    server.shutdown()
-    server.server_close()
+    with ThreadingHTTPServer(("127.0.0.1", 0), Service) as server:
+        server.asked, server.at = [], f"http://127.0.0.1:{server.server_port}"
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        yield server
+        server.shutdown()
 
 
 def test_a_connection_is_kept_and_none_is_copied(server):
@@ -219,12 +207,14 @@ def test_what_a_service_answers_is_never_asked_for_twice(server):
 def test_a_service_that_starts_late_is_waited_for():
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    servers = []
-    timer = threading.Timer(0.2, lambda: servers.append(started(port)))
-    timer.start()
-    assert dp_url(f"http://127.0.0.1:{port}/echo")([1]) == [1]
-    servers[0].shutdown()
-    servers[0].server_close()
+
+    def answer_once():
+        with ThreadingHTTPServer(("127.0.0.1", port), Service) as late:
+            late.asked = []
+            late.handle_request()
+
+    threading.Timer(0.2, answer_once).start()
+    assert dp_url(f"http://127.0.0.1:{port}/ends")([1]) == [1]
 
 
 def test_what_is_outside_may_be_another_at_any_time():

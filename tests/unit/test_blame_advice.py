@@ -13,13 +13,7 @@ from pytest_dp.data.neighbours import Pair
 from pytest_dp.explain import blame_lines
 from pytest_dp.explain.idle import idle_fields
 from pytest_dp.oracles.alignment import align
-from pytest_dp.privacy import (
-    ApproximateDP,
-    GaussianDP,
-    PrivacyProfile,
-    RenyiDP,
-    ZeroConcentratedDP,
-)
+from pytest_dp.privacy import ApproximateDP, GaussianDP, PrivacyProfile, RenyiDP, ZeroConcentratedDP
 from pytest_dp.running.calling import Call
 from pytest_dp.running.copies import Pristine
 from pytest_dp.running.deadline import Deadline

@@ -54,14 +54,7 @@ def test_the_decorator_returns_the_same_function_and_records_the_place():
 
 
 def test_a_decorator_without_parentheses_or_keywords_is_refused_when_audited():
-    @dp_claim
-    def bare(records):
-        return 0
-
-    @dp_claim(1.0)
-    def unnamed(records):
-        return 0
-
+    bare, unnamed = dp_claim(lambda records: 0), dp_claim(1.0)(lambda records: 0)
     with pytest.raises(ClaimError, match="A claim needs one of eps"):
         expand(bare.__dp_claims__[0].keywords)
     with pytest.raises(ClaimError, match=r"given 1\.0 without a keyword"):
@@ -119,11 +112,7 @@ GOOD = {"eps": 1.0, "pairs": PAIRS}
         ({"mu": "1.5", "pairs": PAIRS}, "Write mu=1.5, without quotes"),
         ({"guarantee": RenyiDP({1.0: 0.5}), "pairs": PAIRS}, r"Invalid orders=\{1.0: 0.5\}"),
         (
-            {
-                "guarantee": RenyiDP({8: 0.5}),
-                "neighbors": add_remove_one(group=2),
-                "pairs": PAIRS,
-            },
+            {"guarantee": RenyiDP({8: 0.5}), "neighbors": add_remove_one(group=2), "pairs": PAIRS},
             r"group=2 of guarantee=RenyiDP\(\{8: 0.5\}\): Rényi privacy has no rule",
         ),
         (

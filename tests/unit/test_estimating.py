@@ -18,10 +18,6 @@ def coin(x, rng):
     return x if rng.random() < 0.75 else 1 - x
 
 
-def gamma_noise(x, rng):
-    return x + 2 * (rng.gamma(1) - rng.gamma(1))
-
-
 @pytest.mark.slow
 def test_aligned():
     found = estimate(noisy, pairs=[(0, 1), (0, 2)], seed=1)
@@ -34,6 +30,9 @@ def test_aligned():
 
 @pytest.mark.slow
 def test_by_samples():
+    def gamma_noise(x, rng):
+        return x + 2 * (rng.gamma(1) - rng.gamma(1))
+
     found = estimate(gamma_noise, pairs=[(0, 1)], seed=1, max_samples=20_000)
     assert found.mode == "sampled"
     assert found.value - 3 * found.error < 0.5 < found.value + 3 * found.error + 0.1
@@ -42,28 +41,19 @@ def test_by_samples():
     assert low <= 1 - math.exp(-0.15) <= high == 1.0
 
 
-def other_coin_with_plain_numbers_at(wrong, *, real):
-    """A coin that is another one for real runs at one input."""
-
-    def mechanism(x, rng):
-        noise = rng.random()
-        cut = 1 / (1 + math.exp(real)) if x == wrong and type(noise) is float else 0.25
-        return x % 2 if noise >= cut else 1 - x % 2
-
-    return mechanism
-
-
-PAIRS = [(2, 0), (0, 1), (4, 5), (-1, -2), (6, 7.0)]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("wrong", [0, 7.0])
 def test_real_runs_are_looked_at_on_each_input_of_each_pair(wrong):
-    mechanism = other_coin_with_plain_numbers_at(wrong, real=4.0)
-    found = estimate(mechanism, pairs=PAIRS, seed=1, max_samples=500)
+    def other_coin_in_real_runs(x, rng):
+        noise = rng.random()
+        cut = 1 / (1 + math.exp(4.0)) if x == wrong and type(noise) is float else 0.25
+        return x % 2 if noise >= cut else 1 - x % 2
+
+    pairs = [(2, 0), (0, 1), (4, 5), (-1, -2), (6, 7.0)]
+    found = estimate(other_coin_in_real_runs, pairs=pairs, seed=1, max_samples=500)
     assert found.mode == "sampled"
     assert f"other outputs than enumerated, on {wrong}" in found.reason
-    assert estimate(mechanism, pairs=PAIRS, check=False).mode == "exact"
+    assert estimate(other_coin_in_real_runs, pairs=pairs, check=False).mode == "exact"
 
 
 @pytest.mark.slow
@@ -93,28 +83,14 @@ def test_nothing_is_claimed():
         estimate(noisy)
     with pytest.raises(ValueError, match="at least 0"):
         estimate(noisy, pairs=[(0, 1)]).profile(-1.0)
-
-
-def test_a_mechanism_that_always_raises_is_refused():
-    def raises(data, rng):
-        raise ValueError("no")
-
     with pytest.raises(MechanismError, match="raised in all"):
-        estimate(raises, pairs=[([0.0], [1.0])])
+        estimate(lambda x, rng: 1 / 0, pairs=[([0.0], [1.0])])
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "noise",
-    [
-        lambda x, rng: rng.normal(),
-        lambda x, rng: rng.laplace(scale=1 + x),
-    ],
-    ids=["normal", "laplace of another scale"],
-)
-def test_rounded_noise_whose_tails_lose_more_is_not_known_by_likely_values(noise):
+def test_rounded_noise_whose_tails_lose_more_is_not_known_by_likely_values():
     """The loss has no bound; a table of likely values has one."""
-    found = estimate(lambda x, rng: round(x + noise(x, rng)), pairs=[(0, 1)], max_samples=4_000)
+    found = estimate(lambda x, rng: round(x + rng.normal()), pairs=[(0, 1)], max_samples=4_000)
     assert found.mode == "sampled" or math.isinf(found.value)
 
 

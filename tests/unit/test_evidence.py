@@ -41,10 +41,7 @@ def test_p_value_is_the_quantile_of_the_tails(n1, n2):
 # lower bound on eps by inversion
 
 
-@pytest.mark.parametrize(
-    ("c1", "c2", "runs"),
-    [(40, 5, 50), (0, 30, 100), (10_012, 1_351, 20_000)],
-)
+@pytest.mark.parametrize(("c1", "c2", "runs"), [(40, 5, 50), (0, 30, 100), (10_012, 1_351, 20_000)])
 @pytest.mark.parametrize("alpha", [0.05, 1e-6])
 def test_eps_lower_agrees_with_the_test(c1, c2, runs, alpha):
     bound = statdp.eps_lower(c1, runs, c2, runs, alpha)
@@ -90,8 +87,7 @@ def test_dp_sniper_bound():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("p", "q", "rho", "runs"),
-    [(0.3, 0.2, 0.5, 500), (0.05, 0.04, 0.9, 3_000)],
+    ("p", "q", "rho", "runs"), [(0.3, 0.2, 0.5, 500), (0.05, 0.04, 0.9, 3_000)]
 )
 def test_it_is_the_law_of_a_ratio_of_normal_numbers(p, q, rho, runs):
     """By integration over the denominator, given which the numerator is normal."""

@@ -73,10 +73,7 @@ def test_independent_runs_hardly_ever_seem_to_depend(lag):
 
 @pytest.mark.parametrize(
     ("inside", "lag"),
-    [
-        (np.tile([0, 1], 100), 1),
-        (np.tile([0, 1], 100), 2),
-    ],
+    [(np.tile([0, 1], 100), 1), (np.tile([0, 1], 100), 2)],
     ids=["alternating", "of period two"],
 )
 def test_runs_that_depend_on_those_before_are_seen(inside, lag):

@@ -6,11 +6,7 @@ from scipy.special import logsumexp
 
 from pytest_dp.auditors.budget import agreeing
 from pytest_dp.privacy import ApproximateDP, GaussianDP
-from pytest_dp.statistics.event_bets import (
-    FRACTIONS,
-    event_growth,
-    payoffs,
-)
+from pytest_dp.statistics.event_bets import FRACTIONS, event_growth, payoffs
 from pytest_dp.statistics.ledger import RUNGS, Ledger, Record
 from pytest_dp.statistics.soft_bets import MIN_LOSS, soft_attacks
 

@@ -17,12 +17,7 @@ from pytest_dp.statistics.event_test import BETA, EventTest
 pytestmark = pytest.mark.slow
 
 PURE = ApproximateDP(1.0)
-CLAIMS = [
-    PURE,
-    ApproximateDP(0.5, 0.05),
-    GaussianDP(0.7),
-    RenyiDP(((2.0, 0.5),)),
-]
+CLAIMS = [PURE, ApproximateDP(0.5, 0.05), GaussianDP(0.7), RenyiDP(((2.0, 0.5),))]
 
 
 def counted(c1, n1, c2, n2):
@@ -99,9 +94,7 @@ def test_fewer_cells_are_only_less_sharp(monkeypatch):
 
 @of_claims
 @pytest.mark.parametrize(
-    ("seen", "alpha"),
-    [(seen, (0.4, 1e-12)[k % 2]) for k, seen in enumerate(APART[:3])],
-    ids=str,
+    ("seen", "alpha"), [(seen, (0.4, 1e-12)[k % 2]) for k, seen in enumerate(APART[:3])], ids=str
 )
 def test_p_value_passes_alpha_where_the_bound_is(seen, claim, alpha):
     """What is allowed under ρ is known to a few 1e-4; weights follow the claim a little."""
@@ -163,10 +156,7 @@ def test_nothing_is_proved_without_hits_below_the_smallest_level_or_by_what_scip
     monkeypatch,
 ):
     for claim in (PURE, GaussianDP(1.0)):
-        for seen, alpha in (
-            (Counts(0, 10, 3, 10), 0.1),
-            (Counts(10, 10, 0, 10), 1e-260),
-        ):
+        for seen, alpha in ((Counts(0, 10, 3, 10), 0.1), (Counts(10, 10, 0, 10), 1e-260)):
             assert EventTest(claim).lower(seen, alpha) == -math.inf
             assert not EventTest(claim).refutes(seen, alpha)
     for inverse in ("betaincinv", "betainccinv"):

@@ -8,12 +8,7 @@ import numpy as np
 import pytest
 import scipy
 
-from pytest_dp.privacy import (
-    ApproximateDP,
-    GaussianDP,
-    PrivacyProfile,
-    RenyiDP,
-)
+from pytest_dp.privacy import ApproximateDP, GaussianDP, PrivacyProfile, RenyiDP
 from pytest_dp.statistics.counts import NO_COUNTS, Counts
 from pytest_dp.statistics.proofs import CLASSICAL, PUBLISHED, SHARP, Bound, unlucky
 
@@ -21,11 +16,7 @@ pytestmark = pytest.mark.slow
 
 APART = Counts(620, 1_000, 240, 1_000)
 UNEVEN = Counts(310, 500, 700, 3_000)
-PROOFS = [
-    (SHARP, APART),
-    (PUBLISHED, UNEVEN),
-    (CLASSICAL, APART),
-]
+PROOFS = [(SHARP, APART), (PUBLISHED, UNEVEN), (CLASSICAL, APART)]
 PURE = ApproximateDP(0.1)
 CLAIMS = [
     PURE,

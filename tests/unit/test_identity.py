@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
@@ -35,8 +35,8 @@ def project(tmp_path, request):
     root = tmp_path / "here"
     write(root, FILES)
     if request.param == "repository":
-        git(root, "init", "-q")
-        git(root, "add", ".")
+        for arguments in (["init", "-q"], ["add", "."]):
+            subprocess.run(["git", "-C", root, *arguments], check=True)
     return root
 
 
@@ -44,10 +44,6 @@ def write(root, files):
     for name, text in files.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)
-
-
-def git(root, *arguments):
-    subprocess.run(["git", "-C", root, *arguments], check=True)
 
 
 def digest(root):
@@ -106,13 +102,8 @@ def test_an_imported_module_counts_wherever_it_lies(tmp_path, monkeypatch):
     assert len({before, imported, digest(tmp_path / "here")}) == 3
 
 
-class Installed:
-    def __init__(self, name, version, origin=None):
-        self.name, self.version, self.origin = name, version, origin
-
-    def read_text(self, file):
-        assert file == "direct_url.json"
-        return self.origin
+def installed(name, version, origin=None):
+    return SimpleNamespace(name=name, version=version, read_text=lambda file: origin)
 
 
 def test_what_is_installed_counts(tmp_path, monkeypatch):
@@ -127,14 +118,13 @@ def test_what_is_installed_counts(tmp_path, monkeypatch):
     (tmp_path / "here").mkdir()
     told = [
         with_installed(),
-        with_installed(Installed("numpy", "2.0")),
-        with_installed(Installed("numpy", "2.1")),
-        with_installed(Installed("numpy", "2.1", '{"vcs_info": {"commit_id": "abc"}}')),
-        with_installed(Installed("lib", "1.0")),
-        with_installed(Installed("lib", "1.0", editable)),
+        with_installed(installed("numpy", "2.0")),
+        with_installed(installed("numpy", "2.1")),
+        with_installed(installed("numpy", "2.1", '{"vcs_info": {"commit_id": "abc"}}')),
+        with_installed(installed("lib", "1.0", editable)),
     ]
     write(lib, {"lib.py": "x = 2"})
-    told.append(with_installed(Installed("lib", "1.0", editable)))
+    told.append(with_installed(installed("lib", "1.0", editable)))
     assert len(set(told)) == len(told)
-    two = Installed("a", "1"), Installed("b", "1", "damaged")
+    two = installed("a", "1"), installed("b", "1", "damaged")
     assert with_installed(*two) == with_installed(*reversed(two))

@@ -66,10 +66,7 @@ def test_no_pair_to_derive():
 
 
 SCORES = {"student": ["a", "b", "c", "d"], "score": [0, 100, 55, 71]}
-ONE_EXAMPLE = {
-    "a frame": pd.DataFrame(SCORES),
-    "a set": {3, 1, 4, 5},
-}
+ONE_EXAMPLE = {"a frame": pd.DataFrame(SCORES), "a set": {3, 1, 4, 5}}
 
 
 @pytest.mark.parametrize("example", ONE_EXAMPLE.values(), ids=ONE_EXAMPLE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import math
 import sys
 
@@ -19,8 +20,6 @@ def test_explicit_pairs_that_are_no_neighbours():
     message = refusal(pairs=[([1], []), ([1, 0], [2])], neighbors=ADD_REMOVE)
     assert "pairs[1] is not a pair of neighbours under neighbors='add_remove_one'" in message
     assert "D = [1, 0] and D' = [2]; 2 records only in D and 1 record only in D'" in message
-    assert "Required: " in message
-    assert "such as (" in message
     assert "leave neighbors= out" in message
 
 
@@ -32,16 +31,10 @@ def test_identical_inputs_are_no_pair(same):
     assert "Write two inputs that differ, such as (" in message
 
 
-# Where inputs come from
-
-
 SOURCE = """
-from pytest_dp import queries, values
-from pytest_dp.privacy import ApproximateDP
 records = [[], [1]]
 class Group:
-    patterns = queries(2)
-def function(): return records
+    patterns = records
 def fails(): raise OSError("no such table")
 def array():
     import numpy
@@ -54,10 +47,7 @@ nothing = None
     ("attribute", "parts"),
     [
         ("fails", ["raised OSError: no such table", "called without arguments"]),
-        (
-            "array",
-            ["the function returned array([1]), of type ndarray", "Write return [dataset] in"],
-        ),
+        ("array", ["the function returned array([1]), of type", "Write return [dataset] in"]),
         ("nothing", ["is None, of type NoneType", "values([0, 1])"]),
         ("recods", ["there is no 'recods'", "Did you mean 'records'?", "dpi_errors.py"]),
         ("Group.pattern", ["there is no 'pattern'", "Did you mean 'patterns'?"]),
@@ -84,15 +74,9 @@ def test_modules_that_are_not_there(modules):
 
 
 def test_modules_that_cannot_be_imported(modules):
-    root = modules(
-        dpi_raises="1 / 0",
-        dpi_needs="import dpi_missing",
-        dpi_syntax="def",
-        dpi_exits="raise SystemExit(3)",
-    )
+    root = modules(dpi_raises="1 / 0", dpi_syntax="def", dpi_exits="raise SystemExit(3)")
     for name, said in (
         ("dpi_raises", "ZeroDivisionError: division by zero"),
-        ("dpi_needs", "ModuleNotFoundError: No module named 'dpi_missing'"),
         ("dpi_syntax", "SyntaxError"),
         ("dpi_exits", "SystemExit: 3"),
     ):
@@ -101,13 +85,6 @@ def test_modules_that_cannot_be_imported(modules):
 
 
 STATED = [([1], []), ([1, 0], [0])]
-
-
-def endless(make):
-    number = 0
-    while True:
-        number += 1
-        yield make(number)
 
 
 def test_pairs_come_from_wherever_inputs_do(modules):
@@ -125,10 +102,10 @@ def test_pairs_come_from_wherever_inputs_do(modules):
 
 def test_what_generators_yield_without_end_is_taken_in_part():
     def stated():
-        return endless(lambda number: ([number], []))
+        return (([number], []) for number in itertools.count())
 
     def made():
-        return endless(lambda number: [number])
+        return ([number] for number in itertools.count())
 
     for keywords, said in (
         ({"pairs": stated}, "only the first 512 pairs that pairs="),
@@ -138,8 +115,7 @@ def test_what_generators_yield_without_end_is_taken_in_part():
         promise = resolved(expand({"eps": 1.0, **keywords})[0].promise, None, notes)
         assert len(promise.pairs or promise.inputs) == (512 if "pairs" in keywords else 64)
         assert notes[0].startswith(said)
-        assert "yields" in notes[0]
-    message = refusal(pairs=endless(lambda number: ([number], [])))
+    message = refusal(pairs=stated())
     assert "yields more than 512 pairs. Write the function itself" in message
 
 
@@ -165,9 +141,9 @@ def test_pairs_that_cannot_be_taken(given_as, message):
 
 def test_a_foreign_package_of_the_same_name_does_not_hide_the_project(tmp_path, monkeypatch):
     foreign, project = tmp_path / "installed", tmp_path / "project"
-    (foreign / "checks_of_others").mkdir(parents=True)
+    for folder in (foreign, project):
+        (folder / "checks_of_others").mkdir(parents=True)
     (foreign / "checks_of_others" / "__init__.py").touch()
-    (project / "checks_of_others").mkdir(parents=True)
     (project / "checks_of_others" / "dp_inputs.py").write_text("records = [[0], [0, 1]]\n")
     (project / "checks_of_others" / "broken.py").write_text("1 / 0\n")
     monkeypatch.syspath_prepend(str(foreign))
@@ -195,15 +171,9 @@ def test_queries_without_lengths_are_those_published():
     assert [len(pair.d1) for pair in pairs(inputs=queries())] == [5] * 8 + [10] * 8
 
 
-@pytest.mark.parametrize("length", [0, 2.0, True])
-def test_query_lengths_are_whole_numbers(length):
-    message = refusal(inputs=queries(5, length))
-    assert f"Invalid length {length!r} in queries(5, {length!r})" in message
-    assert "queries(5, 10)" in message
-
-
-@pytest.mark.parametrize("options", [[], [1], [1, 1]])
-def test_values_need_two(options):
-    message = refusal(inputs=values(options))
-    assert f"{values(options)!r} holds" in message
-    assert "values([0, 1])" in message
+def test_query_lengths_are_whole_numbers_and_values_need_two():
+    for length in (0, 2.0):
+        said = f"Invalid length {length!r} in queries(5, {length!r})"
+        assert said in refusal(inputs=queries(5, length))
+    for options in ([], [1, 1]):
+        assert f"{values(options)!r} holds" in refusal(inputs=values(options))
