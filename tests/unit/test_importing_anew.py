@@ -28,7 +28,6 @@ import numpy as np
 def plain(data, rng):
     return sum(data) + rng.laplace()
 
-named = lambda data, rng: sum(data) + rng.laplace()
 table = {"a": [None, {"b": lambda data, rng: sum(data) + rng.laplace()}]}
 
 class Memo:
@@ -42,13 +41,8 @@ memo = Memo()
 """
 
 
-@pytest.fixture
-def module(tmp_path, monkeypatch):
-    """A module as pytest loads it in the mode importlib: its folder is not on sys.path."""
-    return loaded(tmp_path, monkeypatch, MODULE)
-
-
 def loaded(folder, monkeypatch, source):
+    """A module as pytest loads it in the mode importlib: its folder is not on sys.path."""
     file = folder / "test_released.py"
     file.write_text(source)
     name = "made_up.folders.test_released"
@@ -81,7 +75,8 @@ def drawn(mechanism, starts=2, runs=3, rng="rng"):
     ],
     ids=["a function", "an entry of a table", "a method of an object"],
 )
-def test_a_mechanism_is_found_in_its_module(module, find):
+def test_a_mechanism_is_found_in_its_module(find, tmp_path, monkeypatch):
+    module = loaded(tmp_path, monkeypatch, MODULE)
     mechanism = find(module)
     module.memo.kept[2] = "from an earlier run"
     once, again = drawn(mechanism)
