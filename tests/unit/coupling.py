@@ -1,6 +1,5 @@
 """A mechanism on two inputs with shared random numbers, and mechanisms to try it with."""
 
-# ruff: noqa: NPY002
 from __future__ import annotations
 
 import numpy as np
@@ -42,11 +41,6 @@ def assert_independent(x, y):
             assert abs(r) < 4.5 / np.sqrt(len(x))
 
 
-def data_dependent(data, rng):
-    noise = [rng.laplace() for _ in range(1 + 3 * len(data))]
-    return sum(data) + noise[0]
-
-
 class Owner:
     def __init__(self, source):
         self.source = source
@@ -56,10 +50,6 @@ class Owner:
 
 
 KEPT = np.random.default_rng(8)
-
-
-def legacy_gauss(data):
-    return sum(data) + np.random.normal()
 
 
 def vectorized(mechanism, **keywords):

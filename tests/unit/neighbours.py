@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import pytest
-from hypothesis import strategies as st
 
 from pytest_dp import ClaimError
 from pytest_dp.claiming.claim import expand
@@ -40,15 +38,3 @@ def refusal(root=None, **keywords):
     with pytest.raises(ClaimError) as caught:
         pairs(root, **keywords)
     return str(caught.value)
-
-
-records = st.one_of(
-    st.integers(-2, 2),
-    st.sampled_from(["", "a", None, math.nan, float("nan"), 0.5, True]),
-    st.lists(st.integers(0, 1), max_size=2),
-    st.fixed_dictionaries({"a": st.sampled_from([0, 1, math.nan])}),
-)
-numbers = st.lists(st.integers(-3, 3), max_size=5)
-
-
-# Query patterns

@@ -10,11 +10,10 @@ import pytest
 import scipy
 from hypothesis import given
 from hypothesis import strategies as st
-from learning import both, compared, gain, learned
 from scipy.optimize import minimize
 from sklearn.naive_bayes import GaussianNB
 
-from pytest_dp import ClaimError
+from pytest_dp import ClaimError, Sequential
 from pytest_dp.betting.additive import (
     CATEGORY_RIDGE,
     ORDERED_RIDGE,
@@ -24,7 +23,9 @@ from pytest_dp.betting.additive import (
     fit_weights,
 )
 from pytest_dp.betting.binning import cuts_of
+from pytest_dp.betting.models import fit, quantities
 from pytest_dp.betting.scores import Attack, scores
+from pytest_dp.claiming.settings import Settings
 from pytest_dp.methods.cuts import PlannedTest, best_cut
 from pytest_dp.methods.dpsniper import threshold_attack
 from pytest_dp.outputs.features import features
@@ -33,6 +34,33 @@ from pytest_dp.outputs.table import tabulate
 from pytest_dp.privacy import ApproximateDP, GaussianDP
 
 pytestmark = pytest.mark.slow
+
+
+def learned(outputs, first, classifier=None):
+    """A model of these outputs, from the quantities that an audit would show it."""
+    settings = Settings(method=Sequential(classifier=classifier))
+    table = tabulate(outputs)
+    return fit(classifier, table, first, quantities(settings, table, first), seed=0)
+
+
+def both(draw, runs, seed):
+    """Outputs on D (0) and on D' (1), and which are on D."""
+    rng = np.random.default_rng(seed)
+    sides = [draw(d, rng, runs) for d in (0, 1)]
+    joined = [*sides[0], *sides[1]] if isinstance(sides[0], list) else np.concatenate(sides)
+    return joined, np.arange(2 * runs) < runs
+
+
+def gain(odds, first):
+    """Nats per output by which log odds predict the input better than a coin."""
+    return math.log(2) - float(np.logaddexp(0, np.where(first, -odds, odds)).mean())
+
+
+def compared(draw, exact, runs, seed, classifier=None):
+    """Log odds on fresh outputs: as learned, exact; and which outputs are on D."""
+    model = learned(*both(draw, runs, seed), classifier)
+    fresh, first = both(draw, 10_000, 1_000 + seed)
+    return model.log_odds(tabulate(fresh)), exact(fresh), first
 
 
 MODELS = {"additive": None, "logistic": "logistic", "mlp": "mlp", "scikit-learn": GaussianNB()}

@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 import scipy
-from learning import count_batch
 
 from pytest_dp.betting.betting_loop import FIRST_BATCH, BettingLoop
+from pytest_dp.betting.binning import joint_counts
 from pytest_dp.betting.detector import fit_detector
 from pytest_dp.betting.pair_queue import (
     PROPOSED_SHARE,
@@ -45,8 +45,10 @@ class Answers:
         status.batches += 1
         status.outputs.add(on_d, on_d2, coupled=status.coupled)
         self.batches.append((status.number, size))
-        binnings = status.detector.binnings
-        return count_batch(binnings, *([one.bins(t) for one in binnings] for t in (on_d, on_d2)))
+        return [
+            joint_counts(one.bins(on_d), one.bins(on_d2), one.width)
+            for one in status.detector.binnings
+        ]
 
     def look_at_first_batch(self, status):
         pass
