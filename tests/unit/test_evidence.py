@@ -38,6 +38,21 @@ def test_p_value_is_the_quantile_of_the_tails(n1, n2):
                 assert truth * (1 - 1e-14) <= p <= truth * (1 + 1e-11), (c1, c2, eps)
 
 
+def test_p_value_at_moderate_counts_never_falls_below_the_truth():
+    rng = np.random.default_rng(3)
+    checked = 0
+    while checked < 80:
+        n1, n2 = rng.integers(30, 3_000, 2).tolist()
+        c1 = int(rng.integers(0, n1 + 1))
+        c2 = int(rng.integers(0, min(n2, 2 * c1 + 2) + 1))
+        eps = float(rng.exponential())
+        truth = quantile_of_tails(c1, n1, c2, n2, eps)
+        if truth > 1e-290:
+            p = statdp.p_value(c1, n1, c2, n2, eps)
+            assert truth * (1 - 1e-12) <= p <= truth * (1 + 1e-8), (c1, n1, c2, n2, eps)
+            checked += 1
+
+
 # lower bound on eps by inversion
 
 

@@ -77,6 +77,19 @@ def test_no_mechanism_that_keeps_several_promises_guesses_more(guesses, canaries
         assert allowed[reach] <= best + 0.1
 
 
+def test_chances_are_below_those_that_were_published_where_much_is_right():
+    """Those of Steinke, Nasr and Jagielski, 2023, Theorem 3.1."""
+    guesses, canaries = 20_000, 100_000
+    eps, delta, q = 1.0, 1e-6, 1 / (1 + math.exp(-1.0))
+    f = scipy.stats.binom.sf(np.arange(-1, guesses), guesses, q)
+    for deviations in (1, 3, 5):
+        v = int(guesses * q + deviations * math.sqrt(guesses * q * (1 - q)))
+        v = min(v, guesses)
+        i = np.arange(1, v + 1)
+        published = f[v] + 2 * canaries * delta * np.max((f[v - i] - f[v]) / i)
+        assert f[v] < one_run.tails(guesses, canaries, stick(eps, delta))[v] < published
+
+
 @pytest.mark.parametrize(("eps", "delta"), [(1.0, 0.0), (3.0, 1e-6)])
 def test_what_refutes_and_what_the_bound_says_agree(eps, delta):
     claim = read_guarantee({"eps": eps, "delta": delta})
