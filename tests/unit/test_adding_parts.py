@@ -1,4 +1,4 @@
-"""A type of dataset is added in one place: an entry among the types."""
+"""A type of dataset and a report format are each added in one place: an entry of a table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from results import BROKEN, PASSED
 
-import pytest_dp
+from pytest_dp import audit
 from pytest_dp.basics.errors import ClaimError
 from pytest_dp.data import describe, types
 from pytest_dp.data.types import DataType
@@ -49,13 +49,12 @@ def count(data, rng, scale):
     return len(data) + rng.laplace(scale=scale)
 
 
-def audited(scale):
-    claim = {"eps": 1.0, "neighbors": "add_remove_one", "inputs": [deque([1, 0, 1])]}
-    return pytest_dp.audit(count, **claim, params={"scale": scale}, max_samples=20_000, seed=1)
-
-
 @pytest.mark.slow
 def test_pairs_are_derived_searched_and_shown(monkeypatch):
+    def audited(scale):
+        claim = {"eps": 1.0, "neighbors": "add_remove_one", "inputs": [deque([1, 0, 1])]}
+        return audit(count, **claim, params={"scale": scale}, max_samples=20_000, seed=1)
+
     with pytest.raises(ClaimError, match="deque"):
         audited(0.4)
     monkeypatch.setattr(types, "_TYPES", [*types._TYPES, Deque()])
@@ -69,9 +68,6 @@ def test_pairs_are_derived_searched_and_shown(monkeypatch):
     assert audited(1.0).verdict == "no violation"
 
 
-RECORDS = [replace(Record.of(result), path="shop/stats.py") for result in (BROKEN, PASSED)]
-
-
 def as_csv(records, run):
     table = io.StringIO()
     lines = csv.writer(table, lineterminator="\n")
@@ -81,16 +77,14 @@ def as_csv(records, run):
 
 
 def test_records_become_lines(pytestconfig, tmp_path, monkeypatch):
+    with pytest.raises(ClaimError, match=r"claims\.csv names no format\. Allowed: \.json, "):
+        format_suffix(Path("claims.csv"))
     monkeypatch.setitem(FORMATS, ".csv", as_csv)
     file = tmp_path / "out/claims.CSV"
-    assert write_reports([file], RECORDS, pytestconfig) == []
+    records = [replace(Record.of(result), path="shop/stats.py") for result in (BROKEN, PASSED)]
+    assert write_reports([file], records, pytestconfig) == []
     broken, passed = csv.DictReader(file.read_text().splitlines())
     assert broken["name"] == "noisy_count[eps=1.0]"
     assert broken["file"].endswith("/shop/stats.py")
     assert (broken["status"], broken["lower"]) == ("violated", "1.8909")
     assert (passed["status"], passed["lower"]) == ("no violation", "0.71")
-
-
-def test_without_the_entry_its_ending_names_no_format():
-    with pytest.raises(ClaimError, match=r"claims\.csv names no format\. Allowed: \.json, "):
-        format_suffix(Path("claims.csv"))

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.signal import lfilter
 
 from pytest_dp.auditors import starting_afresh
 from pytest_dp.auditors.independence import dependence
@@ -69,18 +70,6 @@ def noise(rng):
     return rng.laplace(size=RUNS)
 
 
-def faded(rng):
-    values, last = [], 0.0
-    for step in rng.laplace(size=RUNS):
-        last = 0.9 * last + step
-        values.append(last)
-    return np.array(values)
-
-
-def pooled(rng):
-    return rng.laplace(size=300)[rng.integers(300, size=RUNS)]
-
-
 INDEPENDENT = {
     "noise": lambda rng, n: (n + noise(rng)).tolist(),
     "noise on a grid": lambda rng, n: (n + np.round(noise(rng) * 1024) / 1024).tolist(),
@@ -92,8 +81,8 @@ DEPENDENT = {
     "an answer that is kept": lambda rng, n: [n + rng.laplace()] * RUNS,
     "an answer for each hundred": lambda rng, n: np.repeat(n + noise(rng)[::100], 100).tolist(),
     "a bit for each hundred": lambda rng, n: np.repeat(rng.random(RUNS // 20) < 0.5, 20).tolist(),
-    "a pool": lambda rng, n: (n + pooled(rng)).tolist(),
-    "noise that fades": lambda rng, n: (n + faded(rng)).tolist(),
+    "a pool": lambda rng, n: (n + noise(rng)[rng.integers(300, size=RUNS)]).tolist(),
+    "noise that fades": lambda rng, n: (n + lfilter([1], [1, -0.9], noise(rng))).tolist(),
     "an answer that is kept beside another": lambda rng, n: [
         {"kept": kept, "sum": value}
         for kept, value in zip(np.repeat(noise(rng)[:20], 100), n + noise(rng), strict=True)

@@ -25,9 +25,6 @@ def quantile_of_tails(c1: int, n1: int, c2: int, n2: int, eps: float) -> float:
     return min(1.0, 10.0 * float(tails[order][np.argmax(enough)]))
 
 
-# p-value
-
-
 @pytest.mark.parametrize(("n1", "n2"), [(1, 1), (2, 2), (3, 8), (8, 3), (9, 9)])
 def test_p_value_is_the_quantile_of_the_tails(n1, n2):
     for eps in EPSILONS:
@@ -53,9 +50,6 @@ def test_p_value_at_moderate_counts_never_falls_below_the_truth():
             checked += 1
 
 
-# lower bound on eps by inversion
-
-
 @pytest.mark.parametrize(("c1", "c2", "runs"), [(40, 5, 50), (0, 30, 100), (10_012, 1_351, 20_000)])
 @pytest.mark.parametrize("alpha", [0.05, 1e-6])
 def test_eps_lower_agrees_with_the_test(c1, c2, runs, alpha):
@@ -66,9 +60,6 @@ def test_eps_lower_agrees_with_the_test(c1, c2, runs, alpha):
     assert statdp.p_value(c1, runs, c2, runs, bound + 2e-6) > alpha
     for eps in (0.1, 0.5, 1.0, 1.5, 2.0, 3.0):
         assert (statdp.p_value(c1, runs, c2, runs, eps) <= alpha) == (bound >= eps - 1e-6)
-
-
-# Clopper-Pearson
 
 
 @pytest.mark.parametrize("alpha", [0.3, 1e-12])

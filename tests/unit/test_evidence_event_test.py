@@ -42,9 +42,6 @@ def best_of(seen, claim):
     return float(EventTest(claim).shows(c1 / n1, max(c2, 0.5) / n2))
 
 
-# the smallest over a continuum, against single points
-
-
 def points_in_region(seen, claim, alpha, points=8_000):
     """Points of the region, by its definition, near its edge or anywhere in it."""
     m = scipy.stats.norm.isf(BETA * alpha / 4)
@@ -89,9 +86,6 @@ def test_fewer_cells_are_only_less_sharp(monkeypatch):
         assert EventTest(claim).lower(APART[1], 1e-6) < sharp
 
 
-# p-value and bound belong together
-
-
 @of_claims
 @pytest.mark.parametrize(
     ("seen", "alpha"), [(seen, (0.4, 1e-12)[k % 2]) for k, seen in enumerate(APART[:3])], ids=str
@@ -129,9 +123,6 @@ def test_the_upper_end_of_an_interval_is_missed_with_chance_half_alpha_at_most(c
     ]
     missed = chance[np.array(ends) < EventTest(claim).shows(p1, p2)].sum()
     assert 0.001 < missed <= 0.15
-
-
-# corners
 
 
 @of_claims
