@@ -97,7 +97,7 @@ FAULTS = (
         "2 * math.exp(min(log_tail(*first, *other), log_tail(*other, *first)))",
         "math.exp(min(log_tail(*first, *other), log_tail(*other, *first)))",
         "Independent runs are refused twice as often as said.",
-        "unit/test_evidence_assumptions.py::test_two_samples_are_compared_as_by_fisher",
+        "unit/test_evidence.py::test_two_samples_are_compared_as_by_fisher",
     ),
     Fault(
         "share-of-ties-ignored",

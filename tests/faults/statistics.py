@@ -8,7 +8,6 @@ BETTING = "unit/test_evidence_betting.py::"
 DIVERGENCES = "unit/test_evidence_divergence_bets.py::"
 CLASSICAL = "unit/test_evidence.py::"
 EVENTS = "unit/test_evidence_event_test.py::"
-PROOFS = "unit/test_evidence_proofs.py::"
 ONE_RUN = "unit/test_evidence_one_run.py::"
 
 AREAS = "unit/test_evidence_auc.py::"
@@ -172,7 +171,7 @@ FAULTS = (
         "low, high = _off(p1, n1, -1), _off(p2, n2, 1)",
         "low, high = _off(p1, n1, 1), _off(p2, n2, -1)",
         "A pass says that it would have caught what lucky audits catch.",
-        PROOFS + "test_counts_show_less_than_unlucky_ones_once_in_a_hundred_times",
+        CLASSICAL + "test_counts_show_less_than_unlucky_ones_once_in_a_hundred_times",
     ),
     Fault(
         "half-turned-around",
@@ -180,7 +179,7 @@ FAULTS = (
         "return Counts(self.c2, self.n2, self.c1, self.n1, self.planned[::-1])",
         "return Counts(self.c2, self.n1, self.c1, self.n2, self.planned[::-1])",
         "Counts change places, but not the runs that they are of.",
-        PROOFS + "test_turned_around_twice_is_the_same",
+        CLASSICAL + "test_turned_around_twice_is_the_same",
     ),
     Fault(
         "residual-forgotten",
@@ -188,7 +187,7 @@ FAULTS = (
         "np.minimum(np.append(probabilities, 0.0) + residual, 1.0)",
         "np.minimum(np.append(probabilities, 0.0), 1.0)",
         "A true distribution is refuted by an outcome that was too rare to enumerate.",
-        "unit/test_evidence_assumptions.py::test_it_is_at_most_one_wherever_the_residual_is",
+        "unit/test_evidence.py::test_it_is_at_most_one_wherever_the_residual_is",
     ),
     Fault(
         "shared-loss-of-fewer-places",
