@@ -13,23 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from zoo import (
-    Answer,
-    Backwards,
-    Colour,
-    Empty,
-    Faker,
-    Nothing,
-    Plain,
-    Point,
-    Private,
-    Public,
-    Row,
-    Sized,
-    Slotted,
-    Unset,
-    itself,
-)
+import zoo
 
 from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.leaves import NUMBER
@@ -47,8 +31,8 @@ EXAMPLES = [
     ([1.0, (2, "a")], {"output[0]": 1.0, "output[1][0]": 2.0, "output[1][1]": ("str", "a")}),
     ({"b": 1, "a": [True]}, {"output['a'][0]": ("bool", True), "output['b']": 1.0}),
     ([], {}),
-    (Point(1, Point(2, 3)), {"output.x": 1.0, "output.y.x": 2.0, "output.y.y": 3.0}),
-    (Answer(1, [2]), {"output.value": 1.0, "output.parts[0]": 2.0}),
+    (zoo.Point(1, zoo.Point(2, 3)), {"output.x": 1.0, "output.y.x": 2.0, "output.y.y": 3.0}),
+    (zoo.Answer(1, [2]), {"output.value": 1.0, "output.parts[0]": 2.0}),
     ([{5, 4}], {"sorted(output[0])[0]": 4.0, "sorted(output[0])[1]": 5.0}),
     ({"a": np.eye(1)}, {"output['a'][0, 0]": 1.0}),
     ([1j], {"output[0].real": 0.0, "output[0].imag": 1.0}),
@@ -63,7 +47,7 @@ EXAMPLES = [
     (dt.timedelta(1), {"output.total_seconds()": 86400.0}),
     (np.datetime64(7, "s"), {"output.astype(int)": 7.0, "output.dtype": ("str", "datetime64[s]")}),
     (np.array((1, 2.0), dtype="i4,f8"), {"output['f0']": 1.0, "output['f1']": 2.0}),
-    (Private(3.0), {"output._Private__value": 3.0}),
+    (zoo.Private(3.0), {"output._Private__value": 3.0}),
     (_with_attrs(pd.Series([1.0]), rows=3), {"output.iloc[0]": 1.0, "output.attrs['rows']": 3.0}),
 ]  # fmt: skip
 
@@ -138,7 +122,7 @@ def check(outputs):
 
 
 ODD = [
-    Colour.RED,
+    zoo.Colour.RED,
     dt.datetime(2020, 1, 1),
     np.datetime64("2020-01-01"),
     1j,
@@ -146,15 +130,15 @@ ODD = [
     range(3),
     collections.deque([1]),
     {1, 2},
-    Sized(1.0),
-    Unset(),
-    Nothing(),
-    Empty(),
-    Backwards(1, 2),
-    tuple.__new__(Point, (1,)),
-    Row([1.0]),
-    itself,
-    Faker(),
+    zoo.Sized(1.0),
+    zoo.Unset(),
+    zoo.Nothing(),
+    zoo.Empty(),
+    zoo.Backwards(1, 2),
+    tuple.__new__(zoo.Point, (1,)),
+    zoo.Row([1.0]),
+    zoo.itself,
+    zoo.Faker(),
     np.array(1.0),
     np.array([(1, 2.0)], dtype="i4,f8")[0],
     *(np.array([0], dtype=kind) for kind in (np.longdouble, np.float16, np.int32, np.int64)),
@@ -170,9 +154,9 @@ ODD = [
     {(1, 2): 3.0},
     {None: 1, "a": 2},
     dt.time(1),
-    Answer(Point(1, 2), [Public(1.0)]),
-    Public([Slotted(1.0), Plain()]),
-    Private((1.0,)),
+    zoo.Answer(zoo.Point(1, 2), [zoo.Public(1.0)]),
+    zoo.Public([zoo.Slotted(1.0), zoo.Plain()]),
+    zoo.Private((1.0,)),
     pd.Series([1.0, None], index=[1, 2], name="a"),
     pd.DataFrame([[1.0, "b"]], columns=["a", "a"]),
 ]
@@ -183,7 +167,7 @@ LEAVES = [
     *(np.array([1.0, 2.0]), np.array([True]), np.array([0.1], np.float32), np.ones((2, 1))),
 ]
 MAKERS = [list, tuple, lambda inner: dict(zip(["b", "a", 1], inner, strict=False))]
-MAKERS += [lambda inner: Point(inner[:1], inner), lambda inner: Answer(inner, inner[:2])]
+MAKERS += [lambda inner: zoo.Point(inner[:1], inner), lambda inner: zoo.Answer(inner, inner[:2])]
 
 
 def mixed(r, depth=2):
@@ -206,16 +190,16 @@ def test_anything():
         check([mixed(r) for _ in range(r.randrange(6))])
     check([([False, False, 3.2], [False, True]), ([1.0], []), ([], [])])
     check([{}, {"a": []}, {"b": 1, "a": 2}, {"a": 2, "b": 1}, []])
-    check([[{"a": 1.0}], [[1.0]], [Point(1, 2)], [Answer(1, 2)]])
+    check([[{"a": 1.0}], [[1.0]], [zoo.Point(1, 2)], [zoo.Answer(1, 2)]])
 
 
 def test_what_holds_itself_ends():
-    loop = Public(1.0)
-    loop.parent, loop.children = loop, [Public(2.0), loop]
+    loop = zoo.Public(1.0)
+    loop.parent, loop.children = loop, [zoo.Public(2.0), loop]
     table = tabulate([loop])
     assert 1.0 in table.numbers
     assert 2.0 in table.numbers
-    assert len(table.codes) == 4  # of the two references to itself nothing more is read
+    assert len(table.codes) == 4  # of the two references to zoo.itself nothing more is read
     wide: list[Any] = [1.0]
     wide += [wide] * 100
     assert len(tabulate([wide]).codes) == 101

@@ -11,44 +11,12 @@ from results import BROKEN
 
 from pytest_dp import audit
 from pytest_dp.auditors.presentation import attack_of
-from pytest_dp.betting.bars import bars_of
-from pytest_dp.outputs.events import Between, Event
-from pytest_dp.outputs.feature import leaf
-from pytest_dp.outputs.table import tabulate
 from pytest_dp.privacy import ApproximateDP, GaussianDP
 from pytest_dp.report.curves import complete_pictures
 from pytest_dp.results.pictures import Pictures
 from pytest_dp.results.plain import from_plain
 
 pytestmark = pytest.mark.slow
-
-OUTPUT = leaf("output")
-
-
-def histogram(event, on_d, on_d2):
-    assert len(on_d) == len(on_d2)
-    table = tabulate([*on_d, *on_d2])
-    bars = bars_of(event, table)
-    found = bars.histogram(*(bars.counts(tabulate(side)) for side in (on_d, on_d2)))
-    assert found.runs == (len(on_d), len(on_d2))
-    for side, outputs in enumerate((on_d, on_d2)):  # every output is in one bar
-        assert sum(bar.counts[side] for bar in found.bars) == len(outputs)
-        assert sum(bar.inside[side] for bar in found.bars) == sum(map(event, outputs))
-    return found
-
-
-def laplace(mean, n=2_000):
-    return np.random.default_rng(1).laplace(mean, size=n).tolist()
-
-
-def test_bars_of_numbers_begin_where_the_event_does():
-    found = histogram(Event((Between(OUTPUT, 0.7),)), laplace(0), laplace(1))
-    assert found.of == "output"
-    assert 0.7 in [bar.low for bar in found.bars]
-    for bar in found.bars:
-        assert bar.inside == (bar.counts if (bar.low or -9) >= 0.7 else (0, 0))
-    assert 10 < len(found.bars) < 40
-    assert [bar.high for bar in found.bars[:-1]] == [bar.low for bar in found.bars[1:]]
 
 
 @pytest.mark.parametrize("sign", [1, -1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
@@ -45,19 +46,12 @@ Q = np.concatenate([np.geomspace(1e-9, 0.3, 25), np.linspace(0.35, 0.99, 15)])
 
 def exact_renyi(p, q, order):
     """D_order(Bern(p) || Bern(q)) to 40 digits."""
-    from decimal import Decimal, localcontext
-
     with localcontext() as context:
         context.prec = 40
         p, q, order = Decimal(p), Decimal(q), Decimal(order)
         if order == 1:
             return float(p * (p / q).ln() + (1 - p) * ((1 - p) / (1 - q)).ln())
-
-        def power(x, exponent):
-            return (exponent * x.ln()).exp()
-
-        moment = power(p, order) * power(q, 1 - order)
-        moment += power(1 - p, order) * power(1 - q, 1 - order)
+        moment = p**order * q ** (1 - order) + (1 - p) ** order * (1 - q) ** (1 - order)
         return float(moment.ln() / (order - 1))
 
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import scipy
-from exact import distribution, loss, probabilities
+from exact import distribution, probabilities
 from scipy.integrate import quad
 
 from pytest_dp.running.stand_ins import CannotInstrument
@@ -63,15 +63,6 @@ def test_probabilities_of_sparse_vectors(draw, shared):
         expected = probability(answers, stop, draw, shared)
         assert found[tuple(outcome(answers, stop))] == pytest.approx(expected, rel=1e-9)
     assert sum(found.values()) == pytest.approx(1.0, abs=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("one", "other"), [([1, 1, 1], [2, 0, 2]), ([0, 0, 0], [1, 1, 1]), ([1, 0, 1], [0, 1, 0])]
-)
-def test_losses_of_sparse_vectors(one, other):
-    ratios = [abs(math.log(probability(one, k) / probability(other, k))) for k in range(4)]
-    found = loss(sparse_vector, one, other)
-    assert (found.lower, found.upper) == pytest.approx((max(ratios), max(ratios)), abs=1e-8)
 
 
 def test_answers_that_are_scaled_turned_around_and_compared_twice():
