@@ -79,18 +79,16 @@ def test_a_computation_is_given_up():
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
 
 
-class Node:
+ENDED: list[str] = []
+"""Finalizers that came to their end."""
+
+
+class Finalized:
     """In a cycle, so that only the collector finds it."""
 
     def __init__(self):
         self.itself = self
 
-
-ENDED: list[str] = []
-"""Finalizers that came to their end."""
-
-
-class Finalized(Node):
     def __del__(self):
         takes_a_while()
 
@@ -125,21 +123,15 @@ def watched():
     computes()
 
 
-@pytest.fixture
-def unraisable(monkeypatch):
-    """What Python has dropped."""
+@pytest.mark.parametrize("compute", [collects, watched], ids=["del", "callback"])
+def test_nothing_is_raised_in_what_ends_an_object(compute, monkeypatch):
+    ENDED.clear()
     dropped = []
     monkeypatch.setattr(sys, "unraisablehook", dropped.append)
-    return dropped
-
-
-@pytest.mark.parametrize("compute", [collects, watched], ids=["del", "callback"])
-def test_nothing_is_raised_in_what_ends_an_object(compute, unraisable):
-    ENDED.clear()
     with pytest.raises(OutOfTime):
         within(0.05, compute)
     assert ENDED == ["finalizer"]
-    assert not unraisable
+    assert not dropped
 
 
 class Rang(BaseException):

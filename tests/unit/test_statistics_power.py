@@ -16,24 +16,15 @@ from pytest_dp.privacy import (
     gaussian_sigma,
     gdp_to_eps,
 )
+from pytest_dp.statistics import power
 from pytest_dp.statistics.event_bets import FRACTIONS, payoffs
 from pytest_dp.statistics.ledger import Ledger, Record
-from pytest_dp.statistics.power import (
-    LEARNING_COST,
-    LEARNING_FACTOR,
-    PlannedBets,
-    Shape,
-    detection_limit,
-    largest_loss,
-    shown_by_events,
-    smallest_event,
-)
 
 pytestmark = pytest.mark.slow
 
 CLAIM = ApproximateDP(1.0)
 ALPHA = 1e-6
-NEEDED = -math.log(ALPHA) + LEARNING_COST + 2 * math.sqrt(-2 * math.log(ALPHA))
+NEEDED = -math.log(ALPHA) + power.LEARNING_COST + 2 * math.sqrt(-2 * math.log(ALPHA))
 
 
 def cuts_of(law, distance, runs, bins=40):
@@ -74,13 +65,13 @@ def test_bets_do_win_at_the_loss_that_is_reported(name, start, together):
     claim, noise, scale = AT_CLAIM[name]
     law = getattr(scipy.stats, noise)(scale=scale)
     runs = 50_000.0
-    bets = PlannedBets(claim, runs, ALPHA)
-    times = claim.noise_below(detection_limit(seen(law, start, runs, together), bets, 1.0))
+    bets = power.PlannedBets(claim, runs, ALPHA)
+    times = claim.noise_below(power.detection_limit(seen(law, start, runs, together), bets, 1.0))
     assert 1.0 < times < 2.5
     won = []
     for much in (times, 1 + (times - 1) / 5):
         events, soft = Ledger(claim).growth(seen(law, much, runs, together))
-        won.append(max(events, soft / LEARNING_FACTOR))
+        won.append(max(events, soft / power.LEARNING_FACTOR))
     assert won[0] > 0.8 * NEEDED
     assert won[1] < NEEDED
 
@@ -92,7 +83,9 @@ def test_nothing_is_detected_by_differences_that_chance_explains():
         one, two = rng.integers(0, 20, (2, 2_000))
         joint = np.zeros((20, 20))
         np.add.at(joint, (np.sort(one % 20), two), 1)
-        found += math.isfinite(detection_limit(Record([joint]), PlannedBets(CLAIM, 1e9, ALPHA), 1))
+        found += math.isfinite(
+            power.detection_limit(Record([joint]), power.PlannedBets(CLAIM, 1e9, ALPHA), 1)
+        )
     assert found <= 2
 
 
@@ -106,7 +99,7 @@ def test_the_largest_eps_is_that_beside_the_delta(noise):
     shown = []
     for _ in range(60):
         joint = rng.multinomial(180_000, np.outer(on_d, on_d2).ravel()).reshape(33, 33)
-        shown.append(shown_by_events(Record([joint.astype(float)]), ApproximateDP(1.0, 1e-3)))
+        shown.append(power.shown_by_events(Record([joint.astype(float)]), ApproximateDP(1.0, 1e-3)))
     assert 0.95 * true < min(shown)
     assert max(shown) < 1.4 * true
 
@@ -114,7 +107,7 @@ def test_the_largest_eps_is_that_beside_the_delta(noise):
 def test_a_shared_loss_is_detected_where_the_count_of_places_that_show_it_is():
     """Brute force: the best threshold of the count, and the best stake, at what is reported."""
     runs, places = 1_000_000, 5  # so many that learning costs next to nothing
-    loss = smallest_event(PlannedBets(CLAIM, runs, ALPHA), places)
+    loss = power.smallest_event(power.PlannedBets(CLAIM, runs, ALPHA), places)
     p = scipy.stats.binom.sf(np.arange(-1, places), places, 0.5)
     q = scipy.stats.binom.sf(np.arange(-1, places), places, 0.5 * math.exp(-loss / places))
     best = best_of_one_event(p, q, CLAIM.hockey_sticks[0])
@@ -123,7 +116,7 @@ def test_a_shared_loss_is_detected_where_the_count_of_places_that_show_it_is():
 
 def test_a_loss_is_harder_to_detect_the_more_places_share_it():
     def found(places, runs=9_000):
-        return smallest_event(PlannedBets(CLAIM, runs, ALPHA), places)
+        return power.smallest_event(power.PlannedBets(CLAIM, runs, ALPHA), places)
 
     shared = [found(places) for places in (1, 1.5, 3, 10, 100, 1_000)]
     assert shared == sorted(shared)
@@ -146,7 +139,7 @@ def best_of_one_event(p, q, stick):
 def test_the_resolution_is_where_the_best_single_bet_just_suffices(eps, delta):
     """At the loss that it names, the growth of one stake on the event pays for 1/alpha, or more."""
     p1, pairs, claim = 0.5, 3_000, ApproximateDP(eps, delta)
-    shown = smallest_event(PlannedBets(claim, pairs, ALPHA))
+    shown = power.smallest_event(power.PlannedBets(claim, pairs, ALPHA))
     p2 = p1 * math.exp(-shown)
     best = best_of_one_event([p1, 1 - p2], [p2, 1 - p1], claim.hockey_sticks[0])
     assert 0.8 * NEEDED < best * pairs <= 1.01 * NEEDED
@@ -156,8 +149,8 @@ def test_the_resolution_is_where_the_best_single_bet_just_suffices(eps, delta):
 def test_a_divergence_is_that_of_the_law(order):
     """Of Gaussian noise; and what is too rare to be seen counts for what may be shown."""
     mu = 0.3 if order > 2 else 0.5
-    shape = Shape(seen(scipy.stats.norm, mu).joint[0])
+    shape = power.Shape(seen(scipy.stats.norm, mu).joint[0])
     assert shape.divergence(order) == pytest.approx(order * mu**2 / 2, rel=0.05)
     few = seen(scipy.stats.norm, 0.5, 2_000.0)
-    assert Shape(few.joint[0]).divergence(8.0) < 1.0
-    assert 0.95 < largest_loss(few, RenyiDP({8: 1.0})) < 3
+    assert power.Shape(few.joint[0]).divergence(8.0) < 1.0
+    assert 0.95 < power.largest_loss(few, RenyiDP({8: 1.0})) < 3

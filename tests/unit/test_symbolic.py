@@ -69,10 +69,7 @@ def holds_elsewhere(function, start, others):
     return same_way
 
 
-def quarters(low, high):
-    return [n / 4 for n in range(4 * low, 4 * high + 1)]
-
-
+QUARTERS = [n / 4 for n in range(-12, 13)]
 ARITHMETIC = {
     "product": lambda x, y: x * y + x**2,
     "ratio": lambda x, y: (x + 0.5 * y) / 4,
@@ -87,7 +84,7 @@ ARITHMETIC = {
 
 @pytest.mark.parametrize(
     ("numbers", "start"),
-    [(range(-7, 8), (3, -2)), (quarters(-3, 3), (2.25, -1.5))],
+    [(range(-7, 8), (3, -2)), (QUARTERS, (2.25, -1.5))],
     ids=["whole", "floats"],
 )
 @pytest.mark.parametrize("name", ARITHMETIC)
