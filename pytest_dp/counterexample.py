@@ -77,7 +77,7 @@ def _simpler(condition: Between) -> Iterator[Between]:
 
 
 def in_one_sentence(example: Counterexample) -> str:
-    """D, D', S and how often it came, where a violation could not be confirmed."""
+    """Return D, D', S and its counts as a sentence, for a violation that was not confirmed."""
     counts, runs = example.counts, example.runs
     if not any(runs) and example.bet_counts is not None and example.bet_runs is not None:
         counts, runs = example.bet_counts, example.bet_runs

@@ -114,7 +114,7 @@ class Neighbors:
         return hash(repr(self))
 
     def _key(self) -> tuple[str, dict[str, Any]]:
-        """By which it is compared: functions of one name are not the same, records are as shown."""
+        """Return the key for comparisons: functions by identity, other values by their repr."""
         said = {key: as_is if callable(as_is) else repr(as_is) for key, as_is in self.said.items()}
         return self.name, said
 
@@ -216,9 +216,9 @@ entries once; what is declared later, while functions run, adds none.
 def _site(
     mechanism: object,
 ) -> tuple[tuple[str, int, tuple[str, int] | None], dict[str, Any] | None]:
-    """File, line and `made_at` of a declaration; behind helpers that apply it for a module.
+    """Return the file, line and `made_at` of a declaration, and the namespace of its module.
 
-    Second, the namespace of the module in that file if it is being imported, else None.
+    The place where a helper is called is `made_at`; the namespace is None after the import.
     """
     frame = applied = sys._getframe(2)  # noqa: SLF001  inspect would cost 7 ms
     while frame.f_code.co_flags & 1 and frame.f_back is not None:  # CO_OPTIMIZED: a function

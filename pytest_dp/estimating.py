@@ -114,7 +114,7 @@ class LossEstimate(Estimate):
         return f"eps = {numbers.known_number(self.value, self.error)}"
 
     def profile(self, eps: float) -> tuple[float, float]:
-        """Bounds on the smallest δ with which the mechanism is (ε, δ)-private on these pairs.
+        """Return bounds on the smallest δ at which the mechanism is (ε, δ)-private on these pairs.
 
         Parameters
         ----------

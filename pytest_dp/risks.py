@@ -95,7 +95,7 @@ class MembershipRisk:
         return "\n".join(lines)
 
     def _compared(self) -> tuple[Floats, Floats, Floats, Floats]:
-        """R_MS, its errors, R_T and its errors."""
+        """Return R_MS, its errors, R_T and its errors; raise ClaimError if R_T is missing."""
         if any(one.drawn is None for one in self.records):
             raise ClaimError(
                 "There is no traditional game to compare with. Write population=, the data that "
@@ -329,7 +329,7 @@ def _others(population: Any, data: Any, targets: Sequence[Target]) -> Any:
 
 
 def _areas(call: Call, inputs: Sequence[Any], sign: int, plan: _Plan) -> list[Areas]:
-    """The AUC of each game: the first of the inputs is that of all, with a record or without.
+    """Return the AUC of each game; the first input takes part in all games.
 
     `sign` is 1 if the first one has the records, and -1 if it has none of them.
     """

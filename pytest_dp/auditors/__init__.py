@@ -89,7 +89,7 @@ def audit(
 
 
 def _signature_with_claim(function: Callable[..., Any]) -> Signature:
-    """A signature that lists the keywords of a claim too, for ``help`` and for completion."""
+    """Return a signature that also lists the keywords of a claim, for ``help`` and completion."""
     named = [p for p in signature(function).parameters.values() if p.kind is not p.VAR_KEYWORD]
     of_claim = [p for p in signature(dp_claim).parameters.values() if p.kind is p.KEYWORD_ONLY]
     parameters = sorted([*named, *of_claim], key=lambda p: (p.kind, p in named))

@@ -43,7 +43,7 @@ def note_if_late(bets: BettingAudit) -> None:
 
 
 def _undone(bets: BettingAudit) -> str:
-    """What an audit that was cut off has not come to; empty if that was but more of the same."""
+    """Return which pairs and searches a stopped audit left undone, in words; empty if none."""
     queue = bets.queue
     unseen = queue.claimed - len([s for s in queue.seen_given if s.binnings])
     left = [f"{unseen:,} of {plural(queue.claimed, 'pair')} not looked at well"] * (unseen > 0)

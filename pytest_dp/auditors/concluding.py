@@ -314,10 +314,10 @@ def _with_curve(pictures: Pictures, witness: Witness) -> Pictures:
 def _is_blind(
     bets: BettingAudit, known: list[PairState], caught: float, *, estimated: bool
 ) -> bool:
-    """Whether nothing tells the inputs of any pair apart that should; a note says what is wrong.
+    """Return whether no feature distinguishes the inputs of any pair, though one should.
 
-    Not if both always gave the same outputs with the same random numbers, or if the loss is
-    `estimated` otherwise: then there is nothing to tell.
+    Return False if both inputs always gave the same outputs with the same random numbers, or if the
+    loss is `estimated` otherwise. Note why no difference was found.
     """
     sampler = bets.session.sampler
     if any(differs(state.record) for state in known):

@@ -171,7 +171,10 @@ def _confirmed_copies(
 def _confirmed_alone(
     session: Session, result: AuditResult, items: list[Input], event: Any, why: str
 ) -> AuditResult:
-    """The result, if runs of the mechanism itself look independent, as it cannot start afresh."""
+    """Return the result if runs of a mechanism that cannot be restarted look independent.
+
+    Return it as unconfirmed otherwise.
+    """
     runs, dependent = _runs_alone(session.sampler, session.budget, items, event)
     if dependent:
         return _unconfirmed(session, result, f"{why}; {dependent}. {ADVICE}")

@@ -128,7 +128,7 @@ def _draws(pool: Pool, witness: Witness, size: int, number: int) -> list[Draw]:
 
 
 def _tally(budget: Budget, witness: Witness) -> Tally:
-    """What is counted of a witness, with bars for its events if there is time to design these."""
+    """Return a tally of a witness, with bars for its event if there is time to design them."""
 
     def designed() -> Bars:
         table = first_pairs(*witness.state.outputs.table(), SHOWN_OUTPUTS)[0]
@@ -153,7 +153,7 @@ def _counted(seed: int, witness: Witness, sums: list[Ints]) -> Counts:
 
 
 def _varying_shares(groups: list[Ints]) -> tuple[float, ...]:
-    """Shares of runs that were in one of the events, if they vary beyond chance; else empty."""
+    """Return the shares of runs in one of the events if they differ significantly; else empty."""
     for group in groups:
         for hits in (group[:, 1], group[:, 2], group[:, 1] + group[:, 2]):
             p, shares = assumptions.same_in_all_chunks(hits, group[:, 0])

@@ -58,7 +58,7 @@ class PairState(PairStatus):
     """What is bet on whatever was learned, as something else than samples suggests it."""
 
     def draws(self, pool: Pool, size: int, purpose: int, *rest: int) -> list[Draw]:
-        """The draws of `size` new pairs of outputs; `purpose` and `rest` are parts of their key."""
+        """Return the draws of `size` new pairs of outputs, keyed by `purpose` and `rest`."""
         key = purpose, self.number, *rest
         return [
             Draw(pool.inputs[i], size, key if self.coupled else (*key, side), self.coupled)
@@ -94,7 +94,7 @@ def make_room(settings: Settings, state: PairState) -> None:
 
 
 def joints_of(parts: Iterable[list[Any]], binnings: Sequence[Binning]) -> list[Ints]:
-    """Counts of pairs of bins, one for each binning, of what was drawn and read on D and on D'."""
+    """Return the joint counts of bins on D and on D', one table for each binning."""
     bins1, bins2 = (np.concatenate([bins for bins, _ in part], axis=1) for part in parts)
     return [
         joint_counts(a, b, binning.width)

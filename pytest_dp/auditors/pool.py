@@ -138,13 +138,13 @@ def blind(pool: Pool) -> str:
 
 
 def nearly_empty(pool: Pool) -> str:
-    """That nearly all outputs were empty, and what to do; empty if they were not."""
+    """Return a warning that nearly all outputs were empty; an empty text if they were not."""
     empty = _empty_output(pool)
     return f"{empty} in nearly all runs: {LARGER_GROUPS}" if empty else ""
 
 
 def _empty_output(pool: Pool) -> str:
-    """That nearly all of some outputs on each input were empty, with one; empty if not."""
+    """Describe an empty output if nearly all on each input are empty; else return an empty text."""
     found = ""
     for which, last in pool.last.items():
         table = pool.first[which] if last.is_extract else last

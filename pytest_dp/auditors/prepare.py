@@ -97,7 +97,7 @@ def _check_method(method: Method, promise: Promise) -> None:
 
 
 def _method(claim: Claim, settings: Settings) -> Method:
-    """That of the settings; games have one method, whatever else a run asks for."""
+    """Return the method of the settings, or of the claim if it is about games."""
     if claim.promise.games is None:
         return settings.method
     method: Method = claim.effort["method"]

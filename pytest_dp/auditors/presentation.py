@@ -103,7 +103,7 @@ def counterexample(
 
 
 def attack_of(joint: Floats, sign: int) -> Points:
-    """Error rates of every threshold of a score, from counts of pairs of bins as in a record."""
+    """Return the error rates of every threshold of a score, from the joint counts of a record."""
     above1, above2 = (
         np.concatenate([[0.0], np.cumsum(joint.sum(axis)[::-1])]) / joint.sum() for axis in (1, 0)
     )
@@ -113,9 +113,9 @@ def attack_of(joint: Floats, sign: int) -> Points:
 
 
 def pictures_of(bound: Bound | None, tested: Tested | None, *, violated: bool) -> Pictures:
-    """The event's error rates, and if it breaks the claim, the outputs that were counted, as bars.
+    """Return the event's error rates and, if it breaks the claim, the counted outputs as bars.
 
-    Both None where no effort was left for held-out runs.
+    Both are None if no effort was left for held-out runs.
     """
     if bound is None or tested is None:
         return Pictures()

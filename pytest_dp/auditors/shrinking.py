@@ -39,9 +39,10 @@ CUT_OFF = (
 
 
 def smallest(bets: BettingAudit, winner: PairState) -> tuple[BettingAudit, PairState]:
-    """The bets that was won on the smallest pair, and that pair; at worst the same bets and pair.
+    """Return the bets on the smallest pair found to break the claim, and this pair.
 
-    `bets` refuted the claim, and `winner` is the pair that was bet on best.
+    `bets` refuted the claim, and `winner` is the pair that was bet on best. Return both unchanged
+    if no smaller pair breaks the claim.
     """
     promise = bets.session.claim.promise
     drawer = bets.session.source.generated
@@ -80,7 +81,7 @@ class _Search:
         self.trials = 0
 
     def breaks_in_time(self, pair: Pair) -> bool:
-        """As `breaks`; raises OutOfTime where no time is left, or no samples, to see whether."""
+        """Return the result of `breaks`; raise OutOfTime if no time or no samples are left."""
         if self._is_over():
             raise OutOfTime
         return self.breaks(pair)
@@ -116,5 +117,5 @@ class _Search:
 
 
 def _raises(state: PairState) -> bool:
-    """Whether any output that was kept was raised: a mechanism may not take a smaller input."""
+    """Return whether a kept output is an exception, as for an input that is too small."""
     return any(isinstance(output, Raised) for output in state.outputs.examples().raw)

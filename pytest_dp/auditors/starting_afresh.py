@@ -183,7 +183,7 @@ def _has_constants(outputs: Copies, event: Any) -> bool:
 def _after_others(
     sampler: Sampler, item: Input, other: Input, runs: int, number: int, deadline: Deadline
 ) -> Outputs:
-    """Outputs of a process that went on in what all of them draw from: by runs on other data."""
+    """Return outputs of a process that first made `number` * `runs` runs on other data."""
     if not number:
         return sampler.afresh(item, runs, (0, number), deadline)
     keyed = [(used, (side, number)) for side, used in enumerate((other, item))]
@@ -192,10 +192,11 @@ def _after_others(
 
 
 def _draw_alike(outputs: Copies) -> bool:
-    """Whether processes draw alike: random bytes in reserve, as of compiled code, are forked.
+    """Return whether processes draw the same values, as forks of a reserve of random bytes do.
 
-    Then the n-th outputs of many are the same one, which is rare among the others. How likely it is
-    by chance is bounded by its share of these, counted with one more, for any of them.
+    Compiled code may keep such a reserve. The n-th outputs of many processes are then one value,
+    which is rare among the others. Its chance is bounded by its share of the other outputs, counted
+    with one more, for any of these values.
     """
     texts = np.array([[safe_repr(output) for output in copy[:MIN_COPIES]] for copy in outputs])
     for run, here in enumerate(texts.T):

@@ -83,7 +83,7 @@ class Caught:
         return self.by_bets * min(guarantee.claimed / max(self.now, MIN_LOSS), 1.0)
 
     def is_far_below(self, guarantee: Guarantee) -> bool:
-        """Whether no attack comes near the claim: what would be caught is then only a guess."""
+        """Return whether no attack comes near the claim: the detection limit is then a guess."""
         return guarantee.noise_below(self.now) < FAR_BELOW
 
     def sees(self, guarantee: Guarantee) -> bool:
@@ -92,7 +92,7 @@ class Caught:
 
 
 def note_of_far_below(guarantee: Guarantee, loss: float, why: str = "") -> str:
-    """What it may mean that no attack comes near a claim, and what to do: `why`, if it is known."""
+    """Return a note that no attack comes near a claim, with `why` or the usual causes."""
     unknown = (
         "there is more noise than needed, or the audit overlooks the feature that leaks (features=)"
     )
@@ -146,7 +146,7 @@ def runs_to_margin(guarantee: Guarantee, alpha: float, margin: float, pairs: int
 
 
 def may_release(state: PairState) -> bool:
-    """Whether some value that else never recurs came repeatedly on one input, never on the other.
+    """Return whether a value that never recurs otherwise came repeatedly on one input only.
 
     A value released once in a thousand runs says next to nothing yet, and everything later.
     """
@@ -158,7 +158,7 @@ def may_release(state: PairState) -> bool:
 
 
 def _places_sharing(state: PairState) -> float:
-    """As how many places of an output share what is lost."""
+    """Return how many places of an output share the loss."""
     table, on_d = state.outputs.table()
     places = list(table.places)
     if len(places) < 2:
@@ -170,7 +170,7 @@ def _places_sharing(state: PairState) -> float:
 
 
 def _labels(place: str, table: Table) -> Ints:
-    """Numbers at one place by whether they are below, at or above their median; categories."""
+    """Return labels of the leaves at a place: below, at or above the median, or a category."""
     numbers, codes = table.leaf(place)
     is_number = (codes == NUMBER) & ~np.isnan(numbers)
     labels: Ints = 3 * (np.minimum(codes, 30) - ABSENT)

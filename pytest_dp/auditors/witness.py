@@ -39,14 +39,14 @@ T = TypeVar("T")
 
 
 def likelier_first(sign: int, on_first: T, on_second: T) -> tuple[T, T]:
-    """What belongs to D and to D', in the direction of `sign`: 1 if D is the likelier, -1 if D'."""
+    """Return two values, the one of the likelier input first: D if `sign` is above 0."""
     return (on_first, on_second) if sign > 0 else (on_second, on_first)
 
 
 def cautious(
     c1: Ints | Floats, n1: int, c2: Ints | Floats, n2: int, errors: float = 1.0
 ) -> tuple[Floats, Floats]:
-    """Estimates of two probabilities, both so many standard errors towards a smaller ratio."""
+    """Return two estimated probabilities, moved by `errors` standard errors to a smaller ratio."""
     error1 = np.sqrt(c1 * np.maximum(1 - c1 / n1, 0))
     error2 = np.sqrt(c2 * np.maximum(1 - c2 / n2, 0) + 1)
     p1 = np.minimum((c1 - errors * error1) / n1, 1 - 0.5 / n1)
@@ -137,7 +137,7 @@ def conjunction(
 
 
 def paying(event: Event, table: Table, on_d: Bools, rank: Rank, kept_rank: float) -> Event:
-    """Without the conditions that do not pay for themselves, on outputs that are new to them."""
+    """Return the event without the conditions that do not improve its rank on new outputs."""
     for condition in event.conditions:
         fewer = Event(tuple(left for left in event.conditions if left is not condition))
         if fewer.conditions:
@@ -147,7 +147,10 @@ def paying(event: Event, table: Table, on_d: Bools, rank: Rank, kept_rank: float
 
 
 def with_examples(witness: Witness, table: Table) -> Witness:
-    """The witness with what its attack looks at, and typical outputs inside and outside of it."""
+    """Return the witness with its attack's main quantities and typical outputs.
+
+    Return a witness without an attack unchanged.
+    """
     attack = witness.event
     if not isinstance(attack, Attack):
         return witness

@@ -12,7 +12,7 @@ what samples can show."""
 
 
 def smallest_loss(caught: Callable[[float], bool], eps: float) -> float:
-    """The smallest loss above eps that is caught, to a ten-thousandth; infinite if none is."""
+    """Return the smallest loss above eps that is caught, to 1e-4; infinite if none is."""
     return smallest(caught, eps, eps + 1.0, eps + MAX_EXCESS)
 
 
@@ -53,5 +53,5 @@ def bracket(
 
 
 def first_where(holds: Callable[[int], bool], low: int, high: int) -> int:
-    """The first integer in [low, high] for which `holds` (false, then true); high if none does."""
+    """Return the first integer in [low, high] where `holds` turns to true; high if none does."""
     return low + bisect_left(range(low, high), True, key=holds)

@@ -71,7 +71,7 @@ def _unwrap(root: Any) -> Any:
 
 
 def _module_of(obj: Any) -> Any:
-    """Where a function, a class or an object's class is from."""
+    """Return the module of a function, of a class, or of an object's class."""
     if type(obj) in (types.FunctionType, types.BuiltinFunctionType):
         return obj.__module__
     return type.__getattribute__(obj if issubclass(type(obj), type) else type(obj), "__module__")
@@ -192,7 +192,7 @@ def names_in(code: types.CodeType) -> set[str]:
 
 
 def functions_of(*roots: Any) -> Iterator[types.FunctionType]:
-    """Functions of the project that can be reached, also those that members of classes wrap."""
+    """Yield the reachable functions of the project, including the functions of properties."""
     for value, _ in reach(*((root, "") for root in roots)):
         members = [value]
         if isinstance(value, property):

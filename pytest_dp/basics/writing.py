@@ -28,7 +28,7 @@ def write_whole(file: Path, content: bytes) -> None:
 
 
 def _usual_mode(file: Path) -> int:
-    """The permissions that the file has, or that a new one gets; temporary ones are narrower."""
+    """Return the permissions of a file, or the default ones if the file does not exist."""
     try:
         return file.stat().st_mode & 0o777
     except OSError:

@@ -51,7 +51,7 @@ class Bars:
         return len(self.spans) + len(self.kinds) + 1
 
     def codes(self, table: Table) -> Ints:
-        """For each output twice the position of its bar, and one more inside the event."""
+        """Return for each output twice the position of its bar, plus one inside the event."""
         numbers, which, kind, keys = _read(self.event, table)
         of_keys = {key: len(self.spans) + at for at, (key, _) in enumerate(self.kinds)}
         bars = np.array([of_keys.get(key, self.size - 1) for key in keys], int)[kind]
@@ -106,9 +106,9 @@ def _quantity(event: Event | Attack) -> str:
 
 
 def _read(event: Event | Attack, table: Table) -> tuple[Floats, Bools, Ints, list[Hashable]]:
-    """The quantity of an event: numbers, where it is one, else its kind, and what kinds there are.
+    """Return the event's numbers, which outputs have one, their kinds, and the keys of kinds.
 
-    Whole outputs are told by their hashes, others by their names.
+    The key of a whole output is its hash, the key of any other category its name.
     """
     if isinstance(event, Attack):
         signed = event.scores(table)
@@ -128,7 +128,7 @@ def _read(event: Event | Attack, table: Table) -> tuple[Floats, Bools, Ints, lis
 
 
 def _ends(event: Event | Attack) -> list[float]:
-    """Where an event on a number begins and ends."""
+    """Return the values at which an event on a number begins and ends."""
     if isinstance(event, Attack):
         return [event.threshold]
     feature, ends = _feature(event), list[float]()
@@ -143,7 +143,7 @@ def _ends(event: Event | Attack) -> list[float]:
 
 
 def _spans(numbers: Floats, ends: list[float]) -> tuple[tuple[Span, ...], tuple[float, ...]]:
-    """Spans for numbers: each value by itself where they are few, else ranges; and their edges."""
+    """Return spans for numbers, and their edges: single values if these are few, else ranges."""
     values = np.unique(numbers)
     if len(values) <= MAX_SPANS:
         single = tuple((plain(float(value)), float(value), float(value)) for value in values)
@@ -154,7 +154,7 @@ def _spans(numbers: Floats, ends: list[float]) -> tuple[tuple[Span, ...], tuple[
 
 
 def _edges(numbers: Floats, ends: list[float]) -> Floats:
-    """Even steps over nearly all numbers, and over the ends of the event that are not far off."""
+    """Return even steps over nearly all numbers and the nearby ends of the event."""
     low, high = np.quantile(numbers, [0.01, 0.99]).tolist()
     if low == high:
         low, high = float(numbers.min()), float(numbers.max())

@@ -90,10 +90,10 @@ Column = FeatureBins | WholeOutputs
 def output_categories(
     table: Table, max_outputs: int, min_each: float, *, exact: bool = False
 ) -> WholeOutputs | None:
-    """Whole outputs as categories; None if more than `max_outputs` differ, or they are too rare.
+    """Return whole outputs as categories; None if these are too many or too rare.
 
-    That is, less than `min_each` of each on average. `exact` says that numbers which are equal but
-    for rounding are different ones.
+    These are too many above `max_outputs`, and too rare below `min_each` outputs of each on
+    average. `exact` says that numbers which are equal up to rounding are different ones.
     """
     if len(table) > 4_000:
         probe = WholeOutputs.of(table.rows(np.arange(len(table)) < 2_000), exact=exact)
@@ -108,7 +108,7 @@ def output_categories(
 def bins_of(
     feature: Feature, table: Table, max_bins: int, share: float = 1.0
 ) -> FeatureBins | None:
-    """Bins for a quantity, about `max_bins`, by the outputs in a table; None if it never varies.
+    """Return about `max_bins` bins for a quantity in a table of outputs; None if it is constant.
 
     `share` is the part of the outputs by which cut points are placed.
     """
@@ -160,5 +160,5 @@ def _categories(kinds: Ints, table: Table) -> tuple[tuple[str, Hashable], ...]:
 
 
 def row_share(features: int, rows: int) -> float:
-    """The part of the outputs by which to place cut points, so that sorting stays affordable."""
+    """Return the share of outputs for placing cut points, so that sorting stays affordable."""
     return min(1.0, MAX_NUMBERS / max(1, features * rows))

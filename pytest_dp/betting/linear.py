@@ -99,7 +99,7 @@ class Logistic:
 
 
 def fit(table: Table, on_d: Bools, features: list[Feature]) -> Logistic:
-    """Ridge logistic regression: the paper's first classifier.
+    """Fit ridge logistic regression, the paper's first classifier.
 
     The paper fits it by stochastic gradient descent; here it is fitted to the optimum.
     """

@@ -23,7 +23,7 @@ class Posterior(Protocol):
     """A model of which input an output came from."""
 
     def log_odds(self, table: Table) -> Floats:
-        """``ln P(D | output) - ln P(D' | output)`` under equal priors, in nats, shape (n,)."""
+        """Return ``ln P(D | output) - ln P(D' | output)`` in nats for equal priors, shape (n,)."""
 
 
 def quantities(settings: Settings, table: Table, on_d: Bools, paired: int = 0) -> list[Feature]:

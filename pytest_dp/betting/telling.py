@@ -17,9 +17,9 @@ MAX_NAMED = 3
 
 
 def told_by(attack: Attack, table: Table) -> tuple[str, ...]:
-    """The two or three quantities that add most to the score inside of an attack, with examples.
+    """Return the quantities that add most to the score inside of an attack, with examples.
 
-    By outputs of both inputs, which it was learned from.
+    The table holds outputs of both inputs, from which the attack was learned.
     """
     inside = attack.mask(table)
     if not isinstance(attack.model, AdditiveScore) or inside.all() or not inside.any():
@@ -37,7 +37,7 @@ def told_by(attack: Attack, table: Table) -> tuple[str, ...]:
 
 
 def digits_for(attack: Attack, shown: Floats) -> int:
-    """The fewest digits, four at least, with which the threshold reads apart from these scores."""
+    """Return the fewest digits, at least four, that separate the threshold from these scores."""
 
     def reads_apart(digits: int) -> bool:
         return f"{attack.threshold:.{digits}g}" not in {f"{score:.{digits}g}" for score in shown}
@@ -57,7 +57,7 @@ def _typical(feature: Feature, table: Table, rows: Bools) -> str:
 
 
 def typical_outputs(attack: Attack, table: Table, inside: bool) -> list[int]:
-    """The rows of a few outputs inside or outside of an attack, those in the middle first."""
+    """Return the rows of a few outputs inside or outside of an attack, the typical ones first."""
     rows = np.flatnonzero(attack.mask(table) == inside)
     if not len(rows):
         return []

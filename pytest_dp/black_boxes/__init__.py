@@ -65,7 +65,7 @@ def dp_url(
     method: str = "POST",
     headers: Mapping[str, str] | None = None,
 ) -> Service:
-    """A mechanism that is a service: data in the body of a request, its output from the answer.
+    """Return a mechanism that is a service: it gets data in a request and answers the output.
 
     Connections are kept, and tried again for ``seconds`` if nobody listens; no request is sent
     twice.

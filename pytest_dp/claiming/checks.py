@@ -48,7 +48,7 @@ def read_choice(name: str, value: Any, choices: Collection[str]) -> str:
 
 
 def function(allowed: str) -> Check:
-    """Anything that can be called."""
+    """Return a check that a value can be called."""
 
     def check(name: str, value: Any) -> Any:
         if not callable(value):
@@ -65,7 +65,7 @@ def is_strategy(value: object) -> bool:
 
 
 def flag(name: str, value: Any) -> bool:
-    """True or False."""
+    """Return the value if it is True or False; raise ClaimError otherwise."""
     if not isinstance(value, bool):
         raise invalid(name, value, "Allowed: True or False.")
     return value

@@ -325,7 +325,7 @@ def _fixed_and_drawn(given: Mapping[str, Any]) -> tuple[dict[str, list[Any]], di
 
 
 def distinct_labels(claims: Iterable[Claim]) -> list[str]:
-    """Labels for claims on one mechanism, made distinct by their relations, then by a number."""
+    """Return labels for claims on one mechanism, made distinct by relations, then by numbers."""
     claims = list(claims)
     relations: dict[str, set[str]] = {}
     for claim in claims:

@@ -135,7 +135,7 @@ def _strategy_of(name: str, given: Between) -> Any:
 
 
 def _composes(name: str, value: Any) -> tuple[tuple[Any, int], ...]:
-    """Mechanisms, and how often each is used."""
+    """Return mechanisms with the number of uses of each; raise ClaimError for anything else."""
     allowed = "Allowed: a list of mechanisms, or a dict that says how often each is used, such as "
     try:
         parts = list(value.items()) if isinstance(value, Mapping) else [(f, 1) for f in value]
@@ -220,7 +220,7 @@ def read_pairs(name: str, value: Any) -> tuple[tuple[Any, Any], ...]:
 
 
 def _records(name: str, value: Any) -> Any:
-    """`riskiest`, or the records of a list, their positions."""
+    """Return `riskiest`, or a tuple of records or positions; raise ClaimError otherwise."""
     allowed = "Allowed: riskiest(5), positions such as [0, 17], or records as the data has them."
     if isinstance(value, Riskiest):
         read_whole_number("riskiest", value.count, " of records, 1 or more, such as riskiest(5)")

@@ -43,7 +43,7 @@ class Method:
     c: float | None = None
 
     def __repr__(self) -> str:
-        """As it would be written."""
+        """Return the method as it would be written."""
         said = (f"{name}={value!r}" for name, value in self.said().items())
         return f"{type(self).__name__}({', '.join(said)})"
 
@@ -228,7 +228,7 @@ def _classifier(name: str, value: Any) -> Any:
 
 
 def _what_to_write(value: Any, lacks: list[str]) -> str:
-    """In place of a class, or of an object that lacks what a classifier needs."""
+    """Return advice for a class, or for an object that lacks a method of classifiers."""
     name = value.__name__ if isinstance(value, type) else type(value).__name__
     calibrated = f"sklearn.calibration.CalibratedClassifierCV({name}(...))"
     if name in ("SVC", "NuSVC"):

@@ -18,7 +18,7 @@ class Between:
 
 
 def between(low: float, high: float) -> Between:
-    """Any number from `low` to `high`, for an argument in ``params=``: whole ones if both are.
+    """Return a range of numbers for an argument in ``params=``; whole numbers if both ends are.
 
     The claim is for all of them. The ends are tried first; ``search="symbolic"`` chooses the number
     with the least noise, on which D and D' take different branches most often.

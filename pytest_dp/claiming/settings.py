@@ -58,7 +58,7 @@ class Settings:
     changed: bool = FIELDS["changed"].default
 
     def over(self, *given: Mapping[str, Any]) -> Settings:
-        """These settings with others on top, the last the topmost."""
+        """Return these settings overridden by the given ones, later over earlier."""
         settings = self
         for layer in given:
             settings = replace(settings, **layer)
@@ -91,7 +91,7 @@ def read_field(name: str, value: Any) -> Any:
 
 
 def read_text(name: str, text: str) -> Any:
-    """The value of a field whose text stands in an option or an ini key; None leaves it open."""
+    """Return a field's value from the text of an option or ini key; None if it is left open."""
     kind, text = KINDS[FIELDS[name].kind], text.strip()
     if kind.of_none is not None and text.lower() == "none":
         return kind.of_none
@@ -99,7 +99,10 @@ def read_text(name: str, text: str) -> Any:
 
 
 def seed_of(value: Any) -> int | None:
-    """A seed given to a function: a whole number, or text as reports print it; ClaimError else."""
+    """Return a seed from a number or from its text in reports; raise ClaimError otherwise.
+
+    Return None for None.
+    """
     number = _hexadecimal(value) if isinstance(value, str) else value
     if number is None and value is None:
         return None

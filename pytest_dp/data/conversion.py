@@ -31,7 +31,7 @@ def in_words(value: Any) -> str:
 
 
 def records_of(dataset: Any) -> list[Any]:
-    """The records as plain Python objects, in order; those of a set in an order of their own.
+    """Return the records as plain Python objects in order; the records of a set are sorted.
 
     Rows of tables and of structured arrays are tuples. Raises ClaimError if the object is no
     dataset.

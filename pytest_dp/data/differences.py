@@ -60,7 +60,7 @@ def align_records(rows1: Sequence[Any], rows2: Sequence[Any]) -> list[tuple[int,
 
 
 def changes(d1: Any, d2: Any) -> list[Change] | None:
-    """The records that are not in both datasets of one type, in order; None if these are none.
+    """Return the records in which two datasets of one type differ; None for other objects.
 
     What only one of them has stands in for what only the other has, where there is such a record:
     the one with most fields in common.
@@ -88,7 +88,10 @@ def changes(d1: Any, d2: Any) -> list[Change] | None:
 def _nearest(
     rows1: Sequence[Any], at1: int, rows2: Sequence[Any], others: Sequence[int]
 ) -> int | None:
-    """Which of the other records has most fields in common, at the same place if there are two."""
+    """Return the index of the other record with most equal fields; None if there is none.
+
+    Of equals, prefer the record at the same place. Return the first of too many others.
+    """
     if len(others) > MAX_COMPARED:
         return others[0]
     mine = fields_of(rows1[at1])

@@ -34,7 +34,7 @@ def equality_key(value: Any) -> Hashable:
 
 
 def digest(value: Any) -> bytes:
-    """A hash of `key`, for what may be large; equal for others only by a collision of 128 bits."""
+    """Return a 128-bit hash of `key`, for values that may be large."""
     return blake2b(repr(key(value)).encode("utf-8", "backslashreplace"), digest_size=16).digest()
 
 

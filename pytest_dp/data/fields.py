@@ -45,7 +45,7 @@ def with_known(record: Any, name: Any, value: Any) -> Any:
 
 
 def columns_of(records: Iterable[Any]) -> dict[Hashable, dict[Hashable, Any]]:
-    """The distinct values of records, by the names, or places, of their fields and by content."""
+    """Return the distinct values of each field, by the field's name or place and by content."""
     columns: dict[Hashable, dict[Hashable, Any]] = {}
     for record in records:
         for name, value in fields_of(record).items():

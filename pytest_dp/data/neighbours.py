@@ -103,7 +103,7 @@ class Relation(ABC):
         return {}
 
     def __str__(self) -> str:
-        """As a keyword of a claim."""
+        """Return the relation as a keyword of a claim."""
         said = self.said
         return (
             f"neighbors={Neighbors(self.name, **said) if said else argument_text(self.neighbors)}"
@@ -133,7 +133,7 @@ class Relation(ABC):
 
     @abstractmethod
     def between(self, d1: Any, d2: Any) -> Pair | str:
-        """Two inputs as a pair, which says how they differ; or what keeps them from being one."""
+        """Return two inputs as a pair, which says how they differ; else what prevents a pair."""
 
     def fault(self, d1: Any, d2: Any) -> str:
         """Return why two inputs are not neighbours; empty if they are."""

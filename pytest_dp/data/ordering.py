@@ -75,7 +75,7 @@ def is_real(value: object) -> bool:
 
 
 def set_order(record: Any) -> tuple[int, Any, str]:
-    """By what the records of a set are sorted."""
+    """Return the sort key of a record of a set."""
     if is_real(record):
         return (0, record, "")
     return (1, type(record).__name__, describe(record, 1000))
@@ -88,7 +88,7 @@ def _columns(records: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
 
 
 def ends_first(records: list[Any]) -> list[int]:
-    """Indices of the smallest, largest, next smallest, ... record, by each numeric column in turn.
+    """Return indices of records: the smallest and the largest of each numeric column come first.
 
     Numbers are one column; NaN and what is no number count as largest. Records without numbers
     keep their order.
@@ -106,7 +106,7 @@ def ends_first(records: list[Any]) -> list[int]:
 
 
 def representatives(records: Sequence[Any], limit: int) -> list[int]:
-    """Indices of few records that stand for many: extremes of each column, one of each category.
+    """Return indices of representative records: extremes, and one record of each category.
 
     Numbers, dates and the like have extremes; what occurs again and again is a category, a missing
     value too. Columns take turns. Where that is less than half of `limit`, others are added.

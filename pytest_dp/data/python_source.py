@@ -43,7 +43,7 @@ class Code:
 
 
 def source_of(value: Any, *, lines: bool = False) -> Code | None:
-    """An expression that makes the same value; None if there is none that does, or it is too long.
+    """Return an expression that makes the same value; None if none is found or it is too long.
 
     It was evaluated, and what it made compared. It is one line, unless `lines` are wanted.
     """

@@ -98,7 +98,7 @@ class Pool:
         return len(positions)
 
     def content(self, positions: Positions) -> bytes:
-        """Equal for equal datasets: a hash, since the content itself would fill the memory."""
+        """Return a hash that is equal for equal datasets, as the content would fill the memory."""
         values = [self.same[at] for at in positions]
         return digest((id(self), *(sorted(values) if self.unique else values)))
 
@@ -154,7 +154,7 @@ class ThinPool(Pool):
         return added + sum(end - start for start, end in spans)
 
     def dataset(self, positions: Positions) -> Any:
-        """The dataset at these positions: a new object, but of all of a given one that itself."""
+        """Return the dataset at these positions: a given object if it has all, else a new one."""
         if positions in self._whole:
             return self._whole[positions]
         parts: list[Any] = []

@@ -208,7 +208,7 @@ class OfRecords(Relation):
         return walk(positions, self.group, (), (), ())
 
     def part(self, pool: Pool, positions: Positions) -> Positions:
-        """The few positions of a large dataset that matter most; with units, all of their rows."""
+        """Return the few most important positions of a large dataset; of units, all rows."""
         return self._units(pool).part(positions)
 
     def members(self, pool: Pool, positions: Positions) -> Iterator[Member]:

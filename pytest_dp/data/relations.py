@@ -80,7 +80,7 @@ class OfQueries(Relation):
         return filter(None, pairs)  # not always: inf + 1 is inf
 
     def _steps(self, n: int) -> Iterator[list[int]]:
-        """By what the answers of a neighbour differ, for each one."""
+        """Yield for each neighbour the differences of its answers."""
         for at in range(n):
             for step in (1, -1):
                 yield [step * (index == at) for index in range(n)]
@@ -133,7 +133,7 @@ class AllQueries(OfQueries):
 
 
 def _moves(d1: Any, d2: Any) -> list[float]:
-    """By how much each answer differs."""
+    """Return by how much each answer differs."""
     answers = zip(records_of(d1), records_of(d2), strict=False)
     # The smaller from the larger: unsigned integers would wrap around, and inf - inf is NaN.
     return [max(a, b) - min(a, b) if a != b else 0.0 for a, b in answers]

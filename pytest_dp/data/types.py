@@ -50,7 +50,7 @@ class DataType(ABC):
 
     @abstractmethod
     def classes(self) -> tuple[type, ...]:
-        """The classes whose objects are of this type; none while their library is not loaded."""
+        """Return the classes of the type's objects; none while their library is not loaded."""
 
     def fits(self, value: Any) -> bool:  # noqa: ARG002  what only some types ask
         """Return whether an object of one of the classes is a dataset."""
@@ -104,7 +104,7 @@ class DataType(ABC):
         """Return the dataset of the rows at these positions, always a new object."""
 
     def spanned(self, rows: Any, spans: Sequence[tuple[int, int]]) -> Any:
-        """The dataset of these runs of rows, each from its start to before its end, a new object.
+        """Return a new dataset of these runs of rows, each from its start to before its end.
 
         It costs as much as copying memory, where `taken` costs something for each row.
         """
@@ -122,7 +122,7 @@ class DataType(ABC):
         """
 
     def source(self, value: Any, writer: Writer) -> str:
-        """An expression that makes the same dataset.
+        """Return an expression that makes the same dataset.
 
         If there is none, it raises any exception. What it makes is compared, so it may be wrong.
         """

@@ -63,7 +63,7 @@ class Step(NamedTuple):
         return Step(self.by, self.by_rows, self.unit, self.rows)
 
     def verb(self, verbs: tuple[str, str]) -> str:
-        """``"replaced"``, or one of the verbs for what left and what came."""
+        """Return ``"replaced"``, the verb for records that left, or the verb for new ones."""
         return "replaced" if self.rows and self.by_rows else verbs[not self.rows]
 
     def in_words(self, verbs: tuple[str, str]) -> str:
@@ -77,7 +77,7 @@ class Step(NamedTuple):
 
 
 def in_words(steps: Sequence[Step], verbs: tuple[str, str]) -> str:
-    """How D' differs from D: ``"one record removed"``, ``"all 3 rows of user_id=7 removed"``."""
+    """Return how D' differs from D in words, such as ``"one record removed"``."""
     if steps[0].name:
         shown = [step.in_words(verbs) for step in steps[:2]]
         more = len(steps) - len(shown)

@@ -101,14 +101,14 @@ def format_leaf(leaf: Leaf | None) -> str:
 
 
 def format_places(places: Sequence[str]) -> str:
-    """``output[0], output[1] and 8 more``."""
+    """Return places as text, such as ``output[0], output[1] and 8 more``."""
     if len(places) <= 2:
         return " and ".join(places)
     return f"{places[0]}, {places[1]} and {len(places) - 2} more"
 
 
 def together_with(lines: Sequence[Site]) -> str:
-    """``, together with line 3``; empty for no lines."""
+    """Return lines as text, such as ``, together with line 3``; empty for no lines."""
     numbers = sorted({line.line for line in lines})
     noun = "line" if len(numbers) == 1 else "lines"
     return f", together with {noun} {', '.join(map(str, numbers[:4]))}" if numbers else ""

@@ -96,7 +96,7 @@ def _idle(call: Call, pair: Pair, examples: Iterable[Any], deadline: Deadline) -
 
 
 def _the_change(pair: Pair) -> Change | None:
-    """The only record in which D and D' differ; None if there are more, or too many to look."""
+    """Return the only record in which D and D' differ; None if several do or D is too long."""
     of_a_kind = kind_of(pair.d1) and kind_of(pair.d1) == kind_of(pair.d2)
     if not of_a_kind or max(length(pair.d1), length(pair.d2)) > MAX_RECORDS:
         return None

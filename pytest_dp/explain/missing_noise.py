@@ -164,7 +164,7 @@ def _without_noise(runs: Runs, place: str, claim: Guarantee) -> str:
 
 
 def _verb(leaf: str) -> str:
-    """``is 4.0``, ``raises KeyError: 'age'``."""
+    """Return a leaf with its verb, such as ``is 4.0`` or ``raises KeyError: 'age'``."""
     return leaf if leaf.startswith("raises ") else f"is {leaf}"
 
 

@@ -89,7 +89,7 @@ class Run:
 
 
 def _leaves(output: Any) -> tuple[dict[str, Leaf], int | None]:
-    """The parts of an output, also of texts that are JSON, numbers or the like; and its length.
+    """Return the leaves of an output, also inside of texts such as JSON, and its length.
 
     A text of several words is its numbers, and the rest.
     """
@@ -236,7 +236,10 @@ def changed_leaves(one: Run, other: Run) -> set[str]:
 
 
 def first_at(line: Site, replacement: Replacement) -> Replaced:
-    """Replaces the first draws of a line: a loop may wait for another one; good for one run."""
+    """Return a function that replaces the first draws of a line, for one run.
+
+    Later draws of the line stay real, as a loop may wait for another value.
+    """
     left = LOOK_RUNS
 
     def replaced(draw: Draw) -> Replacement | None:
@@ -250,7 +253,7 @@ def first_at(line: Site, replacement: Replacement) -> Replaced:
 
 
 def all_at(line: Site, replacement: Replacement) -> Replaced:
-    """Replaces all draws of a line."""
+    """Return a function that replaces all draws of a line."""
     return lambda draw: replacement if place_of(draw.stack) == line else None
 
 

@@ -83,7 +83,7 @@ def _is(variable: Any, value: Leaf | None) -> bool:
 
 @contextmanager
 def traced_lines(observer: Observer | None = None) -> Iterator[list[Site]]:
-    """The project's lines that are run inside, in order; none if a debugger or the like traces."""
+    """List the project's lines that run within the block; none while a debugger traces."""
     lines: list[Site] = []
     if sys.gettrace() is not None:
         yield lines

@@ -250,7 +250,7 @@ class AnalyticCheck(FoundLosses):
         return REAL_RUNS if share * self.session.budget.max_samples >= REAL_RUNS else 0
 
     def required_runs(self) -> int:
-        """Pairs of outputs that are enough on each pair that the claim gives; 0 if no number is."""
+        """Return how many pairs of outputs each given pair needs; 0 if no number is enough."""
         if not self.is_within or not self._is_largest_move_settled() or self._is_doubted():
             return 0
         return max(self._runs // (2 * self._pairs.claimed), FEWEST_RUNS) if self._runs else 0
@@ -260,7 +260,7 @@ class AnalyticCheck(FoundLosses):
         return self.is_known(state) and bool(self.required_runs())
 
     def missing(self, state: PairState) -> int:
-        """Pairs of outputs that are still missing on a pair of inputs whose loss is known."""
+        """Return how many pairs of outputs are missing on a pair of inputs with a known loss."""
         if not self.is_known(state) or not (wanted := self.required_runs()):
             return 0
         if self._pairs.is_proposed(state):

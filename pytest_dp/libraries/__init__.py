@@ -31,7 +31,7 @@ def import_library(package: str) -> Any:
 
 
 def profile(curve: Callable[[float], float], name: str) -> PrivacyProfile:
-    """A bound on delta at every eps as a claim: what follows from all of its values together.
+    """Return a curve of bounds on delta as a claim that combines all of its values.
 
     Bounds that are not tight may be less at one eps than what those at others imply.
     """

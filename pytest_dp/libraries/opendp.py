@@ -100,7 +100,7 @@ def _promise_of_map(measurement: Any, d_in: Any) -> dict[str, Any]:
 def _neighbours(
     measurement: Any, d_in: Any, promised: dict[str, Any], claim: dict[str, Any]
 ) -> dict[str, Any]:
-    """The keywords of the neighbours that the metric means, and of the promise if it changes."""
+    """Return the keywords for a metric's neighbours, and for the promise if it changes."""
     metric = _metric(measurement)
     if metric in RECORDS:
         if "inputs" in claim:
@@ -123,7 +123,7 @@ def _neighbours(
 
 
 def _of_records(measurement: Any, d_in: int, promised: dict[str, Any]) -> dict[str, Any]:
-    """The relation of a metric of records. Of groups, the promise is for each of the units."""
+    """Return the keywords for a metric of records; of groups, with the promise for each unit."""
     metric, replaces = _metric(measurement), RECORDS[_metric(measurement)]
     sized = getattr(measurement.input_domain, "size", None) is not None
     one = 2 if sized and not replaces else 1
@@ -161,7 +161,7 @@ def _pair_at_distance(measurement: Any, d_in: Any) -> list[tuple[Any, Any]]:
 
 
 def _of_answers(measurement: Any, d_in: Any, claim: dict[str, Any]) -> dict[str, Any]:
-    """Vectors of answers, each of which moves by the distance; all one way, if that is promised."""
+    """Return keywords for vectors of answers that move by the distance, one way if monotonic."""
     domain, given = measurement.input_domain, claim.pop("inputs", None)
     if given is not None and not isinstance(given, Queries):
         raise invalid(
@@ -234,5 +234,5 @@ def _metric(measurement: Any) -> str:
 
 
 def _short_message(error: Exception) -> str:
-    """OpenDP's message without the trace of its compiled code."""
+    """Return OpenDP's message without the trace of its compiled code."""
     return str(getattr(error, "message", None) or error).splitlines()[0]

@@ -30,7 +30,7 @@ class _SpentError(Exception):
 
 
 def climb_ratio(logs: Logs, start: Floats, low: Floats, high: Floats, least: float) -> Floats:
-    """A local optimum between bounds, at which the first probability is at least `least`, about.
+    """Return a local optimum within bounds where the first probability is about `least` or more.
 
     By sequential quadratic programming (SLSQP), with finite differences that are computed side by
     side. The start is returned where nothing better was found.

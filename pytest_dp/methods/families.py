@@ -70,7 +70,7 @@ class Family:
         return rng.uniform(np.where(apart, self.low, low), np.where(apart, self.high, high))
 
     def pair(self, vector: Floats) -> Pair | None:
-        """The pair of a vector whose whole numbers are rounded; None if these are no neighbours."""
+        """Return the pair of a vector, whole numbers rounded; None if it has no neighbours."""
         rounded = np.where(self.whole, np.rint(vector), vector)
         return self.relation.pair(*(side.data(rounded) for side in self.sides))
 
@@ -107,7 +107,7 @@ def of_queries(
     *,
     whole: bool = True,
 ) -> Family:
-    """Vectors of answers within bounds: D, and by how much all answers, or one of them, move."""
+    """Return a family of answers within bounds: D, and the moves of all answers or of one."""
     at = slice(None)
     if isinstance(relation, OneQuery):
         index = int(rng.integers(n))
@@ -130,7 +130,7 @@ def of_queries(
 
 
 def of_records(examples: Sequence[Any], relation: Relation, rng: np.random.Generator) -> Family:
-    """A dataset like one of the examples, with some other numbers, and one more or another record.
+    """Return a family of datasets like one example, with a record added or replaced.
 
     Numbers are within those that the examples have in the same field.
     """
@@ -184,9 +184,9 @@ def _side(
 
 
 def _ranges(examples: Sequence[Any]) -> dict[Hashable, tuple[float, float, bool]]:
-    """By field, the smallest and largest number in the examples, and whether all are whole.
+    """Return the range of each numeric field in the examples, and whether it is whole.
 
-    Of fields that are always numbers, of which there are at least two.
+    A field counts if it always holds numbers and at least two of them differ.
     """
     columns: dict[Hashable, list[Any]] = {}
     for example in examples:

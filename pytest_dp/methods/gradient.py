@@ -118,7 +118,7 @@ class Gradients:
         self._runs = Smoothed(call, Smoothing(DRAWS, seed), deadline)
 
     def restart(self, number: int) -> Found | None:
-        """Where one restart ends; None where no output is likely enough.
+        """Return the end of one restart; None if no output is likely enough.
 
         Raises CannotInstrument if the mechanism does with numbers what arrays cannot do, and
         OutOfTime.
@@ -135,7 +135,7 @@ class Gradients:
         return found
 
     def start(self, number: int) -> Found | None:
-        """Where one restart begins: of a few random neighbours, those that lose most."""
+        """Return the best of a few random starts; None if no output is likely enough."""
         rng = np.random.default_rng((self._seed, number))
         starts = [
             start for start in (self._started(rng) for _ in range(STARTS)) if start is not None
@@ -143,7 +143,7 @@ class Gradients:
         return max(starts, key=lambda start: start.loss, default=None)
 
     def _started(self, rng: np.random.Generator) -> Found | None:
-        """Random neighbours, with the output that tells most; None if none is likely enough."""
+        """Return random neighbours with their best output; None if no output is likely enough."""
         family, runs = self._family_of(rng), self._runs
         if not runs.smoothing.spread:
             runs.weighed(family.sides[0], family.start(rng, 0.0, 1.0)[None, :])
@@ -215,7 +215,7 @@ class Gradients:
         return mclt.loss(c1, c2, both, runs.smoothing.draws, SHOWN_ALPHA)
 
     def _logs_of(self, found: Found, points: Floats) -> tuple[Floats, Floats]:
-        """Logarithms of the probability of an output on its likelier input and the other."""
+        """Return log probabilities of an output on its likelier input and on the other input."""
         vectors, thresholds = np.split(points, [len(found.vector)], axis=1)
         asked = [(found.output, thresholds)]
         p, q = (_logs(self._runs.chances(side, vectors, asked))[0] for side in found.sides)
@@ -226,9 +226,9 @@ class Gradients:
         return replace(found, loss=p - q)
 
     def _optimised(self, found: Found) -> Found:
-        """A local optimum, within a few times the spread of the noise; or what it started from.
+        """Return a local optimum within a few spreads of the noise, or the start.
 
-        What is smoothed may promise what does not come: it has to do as well unsmoothed.
+        An optimum of the smoothed loss counts only if it is as good without smoothing.
         """
         units, bounds = self._units(found), self._bounds(found)
         low, high = bounds / units
@@ -243,7 +243,7 @@ class Gradients:
         return moved if moved.loss > found.loss and comes else found
 
     def _units(self, found: Found) -> Floats:
-        """In which numbers are moved: of steps between neighbours 1, of others the noise."""
+        """Return the units in which numbers move: 1 between neighbours, the noise for others."""
         spread, family = self._runs.smoothing.spread or 1.0, found.family
         widths = np.minimum(family.high - family.low, spread)
         of_inputs = np.where(family.steps, 1.0, np.where(widths > 0, widths, 1.0))

@@ -98,14 +98,14 @@ class Smoothing(Branching):
         return holds
 
     def above(self, margins: Floats, *, equal: bool = False) -> Floats:
-        """To which degree margins are above 0, or at least 0."""
+        """Return to which degree margins are above 0, or at least 0."""
         if self.steepness == HARD:
             return np.asarray(margins >= 0 if equal else margins > 0, float)
         chances: Floats = expit(self.steepness / self.spread_of(margins) * margins)
         return chances
 
     def at(self, margins: Floats) -> Floats:
-        """To which degree margins are 0; of numbers with a density, never."""
+        """Return to which degree margins are 0; 0 everywhere for numbers with a density."""
         if self.steepness == HARD:
             return np.asarray(margins == 0, float)
         if margins.shape[-1] > 1 and (margins % 1).any():
@@ -130,7 +130,7 @@ class Smoothing(Branching):
         return Smooth(self, self._fixed[key])
 
     def spread_of(self, margins: Floats) -> float:
-        """How far margins on the first input spread; of those that do not, how far others do."""
+        """Return the spread of margins on the first input; if it is 0, the largest one so far."""
         spread = float(margins[0].std())
         self.spread = max(self.spread, spread)
         return spread or self.spread or 1.0

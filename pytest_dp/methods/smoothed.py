@@ -58,7 +58,7 @@ class Output:
     then it has none."""
 
     def chance(self, weighed: Weighed, thresholds: Floats) -> Floats | float:
-        """To which degree what comes on a path is in it, with its weight, by inputs and draws.
+        """Return the weighted degree to which the outcome of a path is in it, by input and draw.
 
         Thresholds have a row for each input, and are those of numbers that have one.
         """
@@ -90,9 +90,9 @@ class Output:
 def outputs_of(
     outcomes: Sequence[Weighed], least: float, rng: np.random.Generator
 ) -> dict[Key, tuple[Output, Floats]]:
-    """Outputs that are likely enough on one input, with thresholds at averages of their numbers.
+    """Return outputs that are likely enough, with thresholds at the averages of their numbers.
 
-    Of many numbers, a few have one; on which side they are is random.
+    Of many numbers, a few have a threshold. Their side of it is random.
     """
     found: dict[Key, tuple[Output, Floats]] = {}
     for outcome in outcomes:

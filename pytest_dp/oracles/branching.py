@@ -63,7 +63,7 @@ class Branching(Instrument):
         return self.abandoned or super().is_over()
 
     def choose(self, weights: Sequence[Weight]) -> int:
-        """The branch that the run takes; raises CannotInstrument if the path is too rare by now."""
+        """Return the branch that the run takes; raise CannotInstrument if the path is too rare."""
         if self.abandoned or self.path.weight < NEGLIGIBLE:
             self.give_up()
         self.inexact += any(isinstance(weight, float) for weight in weights)
@@ -75,7 +75,7 @@ class Branching(Instrument):
         raise CannotInstrument("too rare")
 
     def value_of(self, law: Law) -> Any:
-        """A draw of a law that has a density."""
+        """Return a draw of a law that has a density."""
         raise NotImplementedError
 
     def integer(self, count: int, low: int = 0) -> Any:
@@ -147,7 +147,7 @@ class Branching(Instrument):
         return value if is_standard else loc + scale * value
 
     def array(self, law: Law, scale: Any, loc: Any, room: Any) -> Any:
-        """Draws, as many as there is room for."""
+        """Return as many draws as there is room for."""
         return of_draws(elementwise(lambda by, loc, _: self.number(law, by, loc), scale, loc, room))
 
 
@@ -190,7 +190,7 @@ class NumpyDraws:
         self._choices = instrument
 
     def draw(self, request: Request) -> Any:
-        """A value, or an array of values; raises CannotInstrument if it cannot be enumerated."""
+        """Return a value or array of values; raise CannotInstrument if it is not enumerable."""
         method, arguments = getattr(self, request.method, None), dict(request.arguments)
         if method is None:
             self._choices.refuse(f"{request.source.name}.{request.method} is not enumerated")
@@ -207,7 +207,7 @@ class NumpyDraws:
         return self._counting(lambda k: exp(k * log(lam) - lam - lgamma(k + 1)) if lam else 1.0 - k)
 
     def binomial(self, n: int, p: float) -> int:
-        """Exactly, as its probabilities are fractions."""
+        """Return a binomial draw, exactly by fractions; refuse too many trials."""
         q = Fraction(float(p))
         if n > MAX_TRIALS:
             self._choices.refuse(f"a binomial draw of {n} trials")
@@ -296,7 +296,7 @@ class NumpyDraws:
         return np.take(pool, which, axis=axis)
 
     def _shuffled(self, count: int, size: int) -> list[int]:
-        """So many numbers of those below `count`, in random order."""
+        """Return `size` different numbers below `count` in random order, or all of them."""
         left = list(range(count))
         return [
             left.pop(self._weighted([Fraction(1, len(left))] * len(left)))

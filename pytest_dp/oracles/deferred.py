@@ -251,7 +251,7 @@ def _as_array(value: Any) -> npt.NDArray[Any]:
 
 
 def objects(value: Any) -> npt.NDArray[np.object_]:
-    """Anything as a plain array of objects, whose numbers are Python's."""
+    """Return anything as a plain array of objects, with Python's numbers."""
     return _as_array(value).astype(object)
 
 

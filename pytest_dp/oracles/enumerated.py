@@ -134,7 +134,7 @@ class Loss:
 
 
 def delta_of(stick: HockeyStick, pair: PairProbabilities) -> tuple[float, float, Bools]:
-    """Bounds on how much P exceeds ``exp(eps) Q`` on the worst set of outcomes, and that set."""
+    """Return bounds on how much P exceeds ``exp(eps) Q`` on the worst outcomes, and these."""
     factor = math.exp(stick.eps)
     worst = pair.p > factor * pair.q
     p, q = math.fsum(pair.p[worst]), math.fsum(pair.q[worst])
@@ -172,7 +172,7 @@ def _eps(delta: float, p: Floats, q: Floats, residual: float) -> float:
 
 
 def evidence_against_distribution(marks: Ints, distribution: Distribution) -> float:
-    """Evidence that outputs with these hashes are not of a distribution: the log of an e-value."""
+    """Return the log e-value against the hypothesis that hashes are from a distribution."""
     order = np.argsort(distribution.marks)
     of_outcomes = distribution.marks[order]
     at = np.minimum(np.searchsorted(of_outcomes, marks), len(of_outcomes) - 1)
@@ -243,7 +243,11 @@ class EnumeratedPair:
                 yield stick.eps, masses, excess, binning
 
     def evidence_against(self, side: int, outputs: Outputs) -> float:
-        """Raises for an exception of enumerated runs alone: they may need a real generator."""
+        """Return the evidence that outputs are not from the distribution of one side.
+
+        Raise CannotInstrument if an enumerated exception never came: the mechanism may need a real
+        generator.
+        """
         distribution, marks = self.distributions[side], hashes(tabulate(list(outputs)))
         for outcome, mark in zip(distribution.outcomes, distribution.marks, strict=True):
             if isinstance(outcome, Raised) and mark not in marks:

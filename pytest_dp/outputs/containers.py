@@ -99,7 +99,7 @@ def _length_of(container: Any) -> int | None:
 
 
 def kind_of(container: Any) -> str:
-    """The name of a container's type; for the elements of an iterator, the iterator's type."""
+    """Return the name of a container's type, or of the iterator's type for its elements."""
     return container.kind if isinstance(container, IteratorElements) else type_name(type(container))
 
 
@@ -122,7 +122,7 @@ def _text_of(dtype: np.dtype[Any]) -> str:
 
 
 def _moments(moment: Any) -> list[tuple[str, Any]] | None:
-    """Dates, times and spans of time in numbers, by attribute, and their zone; None for others."""
+    """Return dates, times and spans as numbers by attribute, and their zone; None for others."""
     if isinstance(moment, np.datetime64 | np.timedelta64):
         return _ticks(moment)
     if not isinstance(moment, dt.date | dt.time | dt.timedelta) or moment != moment:  # pandas.NaT
@@ -148,7 +148,7 @@ def _moments(moment: Any) -> list[tuple[str, Any]] | None:
 
 
 def _ticks(moment: Any) -> list[tuple[str, Any]]:
-    """A count of NumPy's units of time; of the finest units in two parts, which floats can hold."""
+    """Return a count of NumPy's time units; of the finest units in two parts, to fit floats."""
     unit, factor = np.datetime_data(moment.dtype)
     written = ".astype(int)"
     if np.isnat(moment):
@@ -218,7 +218,7 @@ def _in_moment(moment: Any, _: list[Aspect]) -> Inside | None:
 
 
 def _in_pandas(data: Any, form: list[Aspect]) -> Iterator[tuple[str, Any]]:
-    """A pandas object: its values, names, attributes, and its index unless that is 0, 1, 2, ..."""
+    """Yield a pandas object's values, names and attributes, and its index unless 0, 1, 2, ..."""
     if hasattr(data, "columns"):
         for j, column in enumerate(data.columns):
             where = f"[{column!r}]"

@@ -158,7 +158,7 @@ def search(
 
 
 def _rarely_on(on_d: bool, runs: int) -> Rank:
-    """A rank of rare events that come more often on one input: standard errors, two at least."""
+    """Return a rank of rare events that favour one input: their standard errors, from two up."""
 
     def rank(c1: Ints, c2: Ints) -> Floats:
         more, less = (c1, c2) if on_d else (c2, c1)
@@ -304,7 +304,7 @@ def _categories(feature: Feature, table: Table, on_d: Bools) -> Iterator[_Block]
 
 
 def _single_outputs(table: Table, on_d: Bools, exact: bool) -> list[_Block]:
-    """Single outputs, and sets of the few that tell the sides apart best, if outputs recur."""
+    """Return single outputs, and the sets that best distinguish the sides, if outputs recur."""
     if table.is_extract:  # an output that is gone cannot be written down
         return []
     known = WholeOutputs.of(table, exact=exact)

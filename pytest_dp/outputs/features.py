@@ -125,7 +125,7 @@ def basic_features(sample: Sample) -> list[Feature]:
 
 
 def all_features(table: Table, on_d: Bools | None = None, paired: int = 0) -> list[Feature]:
-    """The quantities of `features`, and more, for those who can weigh many against each other.
+    """Return the quantities of `features` and further ones, for models that weigh many.
 
     Further: sums, where the largest and the smallest number stand, and how much each number of a
     flat output differs from the one before. Parameters are those of `features`.
@@ -254,9 +254,9 @@ def _numeric_places(table: Table) -> list[str]:
 def affordable(
     candidates: list[Feature], table: Table, on_d: Bools, runs_each: int
 ) -> list[Feature]:
-    """The features that there are enough outputs to learn from: `runs_each` of them for each.
+    """Return the features that the outputs suffice to learn: one for every `runs_each`.
 
-    Of features of single places, those where the two sides differ most; of all others, each.
+    Of features of single places, take those where the two sides differ most. Keep all others.
     """
     left_out: set[Feature] = set()
     for kind in PLACE_KINDS:

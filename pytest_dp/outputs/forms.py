@@ -55,7 +55,7 @@ def has_key(which: tuple[str, str], table: Table) -> Floats:
 
 
 def position_of_key(which: tuple[str, str], table: Table) -> Floats:
-    """Which key of a mapping a key is, from 0, in the order in which it gives them; else NaN."""
+    """Return a key's position among the keys of a mapping, from 0; NaN if it is absent."""
     place, key = which
 
     def position(form: Form) -> float:
@@ -71,7 +71,7 @@ def _forms(table: Table) -> list[Form]:
 
 
 def _by_form(table: Table, value: Callable[[Form], float]) -> Floats:
-    """For each output, a number that depends on its form."""
+    """Return for each output a number that depends on its form."""
     return np.array(list(map(value, _forms(table))), float)[table.forms.which]
 
 

@@ -89,7 +89,7 @@ def type_name(kind: type) -> str:
 
 
 def opaque_types(categories: Iterable[Category]) -> list[str]:
-    """Types whose objects are taken for equal, since their repr does not show what they hold."""
+    """Return the types with a repr that hides the content, so that objects count as equal."""
     return sorted({kind for kind, value in categories if value == "" and kind != "str"})
 
 
@@ -102,7 +102,7 @@ SHORTEST = 17
 
 
 def without_last_digits(text: str) -> str:
-    """A text in which each double that is written out in full is written with `KEPT` digits."""
+    """Return a text with each double in full precision shortened to `KEPT` digits."""
     return _IN_FULL.sub(_shorter, text) if len(text) >= SHORTEST else text
 
 
@@ -129,7 +129,7 @@ class Named:
 
     @staticmethod
     def joined(parts: Sequence[Named], names: Sequence[Hashable] | None = None) -> Named:
-        """The items of several parts; an item that has none of these `names` gets any of them."""
+        """Join the items of several parts; an item outside of `names` gets the first name."""
         if names is None:
             names = tuple(dict.fromkeys(name for part in parts for name in part.names))
         if len(names) == 1:
@@ -206,7 +206,7 @@ def pick_entries(column: Ints, keep: Ints | slice) -> Ints:
 
 @lru_cache(maxsize=256)
 def constant(value: int, n: int) -> Ints:
-    """A column of one value, without memory; such as the codes of leaves that all are numbers."""
+    """Return a column of one value without memory, such as the codes of numeric leaves."""
     return np.broadcast_to(np.int64(value), n)
 
 

@@ -87,7 +87,7 @@ class Shared:
 
 
 def relations(places: list[str], numbers1: Floats, numbers2: Floats) -> list[Relation]:
-    """Relations that hold among the numbers of outputs on one input, and tell it from the other.
+    """Return relations among numbers that hold on one input and distinguish it from the other.
 
     The numbers are those at the places, shape (n, places); NaN where there is none.
     """
@@ -170,7 +170,7 @@ def _exact_relations(numbers: Floats) -> list[Floats]:
 
 
 def _scaled_alike(numbers: Floats) -> tuple[Floats, Floats]:
-    """Columns around their means, with squares that sum to 1, and what they were divided by."""
+    """Return columns around their means with squares that sum to 1, and their divisors."""
     largest = np.abs(numbers).max(axis=0)
     x = numbers / largest
     x = x - x.mean(axis=0)

@@ -27,7 +27,7 @@ class Raised:
 
     @classmethod
     def of(cls, error: BaseException, trace: str = "") -> Self:
-        """With all that an exception says: its message, what was added to it, its attributes."""
+        """Return an exception as an outcome, with its message, notes and attributes."""
         try:
             said = str(error)
         except Exception:  # raised by its own __str__

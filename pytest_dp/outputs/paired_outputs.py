@@ -46,7 +46,7 @@ class PairedOutputs:
         self._room_of_output = 0.0  # in numbers
 
     def add(self, on_d: Table, on_d2: Table, *, coupled: bool) -> None:
-        """A batch of outputs, or of extracts."""
+        """Add a batch of outputs, or of extracts."""
         self._tables[1].append((on_d, on_d2))
         self.pairs += len(on_d)
         self.coupled += len(on_d) if coupled else 0
@@ -121,7 +121,7 @@ def copy_first(outputs: Outputs, number: int) -> Outputs:
 
 
 def first_pairs(table: Table, on_d: Bools, number: int) -> tuple[Table, Bools]:
-    """The first so many outputs on either input, of a table with as many on D as then on D'."""
+    """Return the first `number` outputs on each input, of a table with one half on each."""
     half = len(on_d) // 2
     if half <= number:
         return table, on_d

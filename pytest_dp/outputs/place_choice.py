@@ -65,7 +65,7 @@ def leading_rows(on_d: Bools, limit: int) -> Ints:
 
 
 def affordable_number(on_d: Bools, runs_each: int = 30) -> int:
-    """How many quantities of a kind to choose: one for each `runs_each` outputs, within limits."""
+    """Return how many quantities to choose: one for every `runs_each` outputs, within limits."""
     return int(np.clip(len(on_d) / runs_each, MIN_PLACES, MAX_PLACES))
 
 

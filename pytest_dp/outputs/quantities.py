@@ -19,7 +19,7 @@ makes one."""
 
 
 def summary(kind: str, table: Table) -> Floats:
-    """Over the numbers in each output: sum, mean, min, max, or the position of min or max."""
+    """Return the sum, mean, min, max, argmin or argmax of the numbers in each output."""
     is_number = table.codes == NUMBER
     if is_number.all():
         owner, numbers, counts = table.owner, table.numbers, table.sizes
@@ -69,7 +69,7 @@ def count(category: Any, table: Table) -> Floats:
 
 
 def difference(places: tuple[str, str], table: Table) -> tuple[Floats, Ints]:
-    """The number at one place less that at another, and codes: absent unless both are numbers."""
+    """Return the difference between two places, with codes: absent unless both are numbers."""
     (numbers, codes), (others, other_codes) = map(table.leaf, places)
     both = (codes == NUMBER) & (other_codes == NUMBER)
     with np.errstate(invalid="ignore", over="ignore"):
@@ -86,7 +86,7 @@ def bit(which: tuple[str, int], table: Table) -> Floats:
 
 
 def lowest_bit(place: str, table: Table) -> Floats:
-    """The largest k such that the number at a place is a multiple of 2**k; NaN for 0, inf, NaN.
+    """Return the largest k such that 2**k divides the number at a place; NaN for 0, inf, NaN.
 
     Among doubles, small numbers have finer digits than large ones, and a sum keeps only digits
     that its larger term has room for. So 1.0 plus noise is a multiple of 2**-53 or so, however

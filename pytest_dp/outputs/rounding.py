@@ -147,7 +147,7 @@ class Clusters:
         return np.where((numbers >= self.ends[0][at]) & (numbers <= self.ends[1][at]), at, -1)
 
     def merged(self, numbers: Floats) -> Floats:
-        """The numbers, with those that are equal to a value but for rounding replaced by it."""
+        """Return numbers, each replaced by the value that it equals up to rounding, if any."""
         at = self.index(numbers)
         return np.where(at >= 0, self.values[at], numbers) if len(self.values) else numbers
 
@@ -156,7 +156,7 @@ class Clusters:
 
 
 def clusters(values: Floats, counts: Ints, around: Room) -> tuple[Clusters, Ints]:
-    """Clusters of different values, which are given in increasing order, and their counts."""
+    """Return clusters of different values, given in increasing order, and their counts."""
     if around == NO_ROOM or len(values) < 1:
         return Clusters(values, np.stack([values, values])), counts
     with np.errstate(invalid="ignore"):
@@ -243,7 +243,7 @@ class WholeOutputs:
         return len(self.marks) + 1
 
     def codes(self, table: Table) -> Ints:
-        """For each output its position among these, shape (n,)."""
+        """Return the position of each output among these, shape (n,); their count for others."""
         found = hashes(merge_clusters(table, self.near), self.typed)
         at = np.searchsorted(self.marks, found)
         same = np.append(self.marks, 0)[at] == found

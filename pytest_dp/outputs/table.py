@@ -124,7 +124,7 @@ class Table:
         return rows, self.offsets[rows] + position[self.structure[rows]]
 
     def _at(self, rows: Ints, leaves: Ints) -> tuple[Floats, Ints]:
-        """Numbers and codes of some outputs, by one of the leaves of each; absent elsewhere."""
+        """Return numbers and codes of some outputs from one leaf of each; absent elsewhere."""
         numbers, codes = np.full(len(self), np.nan), np.full(len(self), ABSENT)
         numbers[rows], codes[rows] = self.numbers[leaves], self.codes[leaves]
         return numbers, codes
@@ -140,7 +140,7 @@ class Table:
         return types
 
     def matrix(self, rows: Ints) -> tuple[list[str], Floats, Ints]:
-        """All places, and numbers and codes of some outputs there, shape (rows, places) each."""
+        """Return all places, and numbers and codes there, of shape (rows, places) each."""
         if len(self.structures) == 1:
             places = list(self.structures[0].places)
             shape, part = (len(self), len(places)), (len(rows), len(places))
@@ -175,7 +175,7 @@ class Table:
         return self._part(slice(start, stop), ends)
 
     def _part(self, keep: Ints | slice, leaves: Ints | slice) -> Table:
-        """The table of some outputs, with what is known of them, by where their leaves are."""
+        """Return the table of some outputs and their leaves, with the places and readings."""
         is_view = isinstance(keep, slice) or isinstance(self.raw, np.ndarray)
         part = Table(
             self.structures,
@@ -195,7 +195,7 @@ class Table:
         return part
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        """To other processes, outputs travel without what was made of them."""
+        """Reduce the table to its outputs, which another process tabulates; keep an extract."""
         return super().__reduce_ex__(protocol) if self.is_extract else (tabulate, (self.raw,))
 
 
@@ -271,7 +271,7 @@ def concatenate(tables: Sequence[Table]) -> Table:
 
 
 def _new_codes(levels: dict[Category, int], others: dict[Category, int]) -> Ints:
-    """The codes among `others`, which grow, of what is absent, of a number, and of each level."""
+    """Return the codes in `others` of absence, of numbers and of each level; add new levels."""
     return np.array([ABSENT, NUMBER, *(others.setdefault(level, len(others)) for level in levels)])
 
 

@@ -64,7 +64,7 @@ class UserFunction:
 
 
 def user_function(function: Callable[[Any], Any], table: Table) -> UserFunction | None:
-    """A function, and how many numbers it gives for outputs such as these; None without outputs.
+    """Return a function with its count of numbers for an output; None without outputs.
 
     Raises ClaimError if the function raises, or gives anything else than it should.
     """
@@ -115,7 +115,7 @@ def _call_on_outputs(function: Callable[[Any], Any], table: Table, rows: list[in
 
 
 def _as_numbers(table: Table) -> Floats:
-    """All leaves as numbers, also booleans and huge whole numbers; NaN where one is neither."""
+    """Return all leaves as numbers, also booleans and huge integers; NaN for anything else."""
     values = [as_float(v) if kind in ("bool", "int") else np.nan for kind, v in table.levels]
     by_code = np.array([*values, np.nan, np.nan])  # the last two stand for no category
     return np.where(table.codes == NUMBER, table.numbers, by_code[table.codes])

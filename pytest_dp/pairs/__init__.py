@@ -35,7 +35,7 @@ def source_of(
     *,
     beyond: bool = True,
 ) -> PairSource:
-    """Where the pairs of an audit come from: what a claim gives, or what a strategy yields.
+    """Return the source of an audit's pairs: pairs that a claim gives, or a strategy yields.
 
     Pairs that are `known` to have broken the promise come first, those that are given next, and
     behind them what else follows from the inputs. The promise is `resolved`, and what is drawn
@@ -80,7 +80,7 @@ def source_of(
 
 
 def resolved(promise: Promise, root: Path | None = None, notes: list[str] | None = None) -> Promise:
-    """The promise with its inputs or pairs looked up, and the relation that follows from them.
+    """Return the promise with its inputs or pairs looked up, and the relation that fits them.
 
     A module named in the claim is looked for in `root` if Python does not find it; `root` is then
     appended to ``sys.path``, and stays there for worker processes. To `notes` is added what a

@@ -153,7 +153,7 @@ def _derived(
     relation: OfRecords,
     sources: Sequence[tuple[Pool, Positions]] | None = None,
 ) -> Derived:
-    """The same, of examples that are small, or of the rows that are read of large `sources`."""
+    """Return the pairs derived from small examples, or from the rows read of large `sources`."""
     _check(examples, relation)
     # Small examples first, and one pair of each in turn: the first pairs are short and diverse.
     pools = pools_of(examples) if sources is None else sources
@@ -231,7 +231,7 @@ def _sorted(
     relation: OfRecords,
     sieve: Callable[[Iterator[Pair]], Iterator[Pair]],
 ) -> Derived:
-    """The pairs that a sieve lets through: those of small examples, or of parts of large ones."""
+    """Return the pairs that a sieve accepts, from small examples or from parts of large ones."""
     offered = {pool: [rows for its, rows in sources if its is pool] for pool, _ in sources}
     large = [(pool, rows) for pool, rows in sources if len(rows) > LARGE_EXAMPLE]
     parts = [(pool, relation.part(pool, rows)) for pool, rows in large]
@@ -263,7 +263,7 @@ def _inside(
     outside: list[Pair],
     in_a_row: int = MAX_FAILURES,
 ) -> Iterator[Pair]:
-    """The pairs inside the claim; others are put aside, until there are too many in a row."""
+    """Return the pairs inside the claim, until too many in a row are put in `outside`."""
 
     def accept(pair: Pair) -> Pair | None:
         what = beyond(pair)

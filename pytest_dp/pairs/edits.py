@@ -33,14 +33,14 @@ class Edits:
         self._made, self._donor, self._pick, self._units = made, donor, pick, units
 
     def drop(self) -> Iterator[Choices]:
-        """Without a member."""
+        """Yield the choices without a member."""
         members = self._members(self._made)
         if members:
             gone = self._group(self._made, members)
             yield from self._spliced(members, {}, gone, -len(gone))
 
     def add(self) -> Iterator[Choices]:
-        """With a member of the other value."""
+        """Yield the choices with a member of the other value."""
         theirs = self._members(self._donor)
         if not theirs:
             return
@@ -55,7 +55,7 @@ class Edits:
             yield (*choices[:-1], *new, *choices[-1:])
 
     def swap(self) -> Iterator[Choices]:
-        """With a member of the other value in place of one."""
+        """Yield the choices with a member of the other value in place of one."""
         members, theirs = self._members(self._made), self._members(self._donor)
         if members and theirs and len(members[0]) == len(theirs[0]):
             gone, come = self._group(self._made, members), self._group(self._donor, theirs)
@@ -170,7 +170,7 @@ class Edits:
         gone: Sequence[Member],
         more: int,
     ) -> Iterator[Choices]:
-        """The choices with some put in and some left out, with a stored length adjusted or not."""
+        """Yield choices with some exchanged, with and without adjusting a stored length."""
         left = {at for member in gone for start, end in member for at in range(start, end)}
         count = next(
             (

@@ -44,7 +44,7 @@ class Bounds:
     that never ran."""
 
     def beyond(self, pair: Pair) -> str:  # noqa: ARG002
-        """What of a pair the claim does not give, in words; empty for a pair inside the claim."""
+        """Return why a pair is outside of the claim, in words; empty for a pair inside."""
         return ""
 
     def holds(self, data: Any) -> bool:  # noqa: ARG002
@@ -52,7 +52,7 @@ class Bounds:
         return True
 
     def to_add(self, pair: Pair) -> tuple[Any, ...]:  # noqa: ARG002
-        """Inputs of the pair which, as further examples, take it inside; none where none would."""
+        """Return inputs of a pair that take it inside as further examples; empty if none do."""
         return ()
 
 
@@ -119,7 +119,7 @@ class Examples(Bounds):
         self._last: tuple[Any, str, str] = (None, "", "")
 
     def beyond(self, pair: Pair) -> str:
-        """A value that is new comes first: what repeats may only come of making a pair smaller."""
+        """Return why a pair is outside: by a new value first, as shrinking may repeat values."""
         if pair.is_large:
             return pair.beyond
         if self._last[0] is not pair.d1:  # which many pairs in a row share
@@ -142,7 +142,7 @@ class Examples(Bounds):
         return ()
 
     def unlike(self, pair: Pair) -> str:
-        """What is beyond, if D' is like no example: it mixes them, or repeats what may be an id."""
+        """Return why a pair is outside, if D' mixes examples or repeats an id; empty otherwise."""
         entries = self._read(records_of(pair.d2))
         repeated = self._repeated(entries) if self._relation.unit is None else ()
         is_unlike = self._mixed(entries) or any(self._is_id(key) for key, _ in repeated)
@@ -165,7 +165,7 @@ class Examples(Bounds):
         return [self._entry(record) for record in records]
 
     def _entry(self, record: Any) -> _Entry:
-        """That of an example is taken, if one has the record: most datasets are made of these."""
+        """Return the entry of a record, from an example that has the record if there is one."""
         same = self._of_object.get(id(record))
         if same is not None and same.record is record:
             return same
@@ -182,15 +182,15 @@ class Examples(Bounds):
         return columns_of(entry.row for entry in self._known.values())
 
     def _named(self, record: Any) -> dict[Hashable, Any]:
-        """The values of a record by their names, or places; those of frames by their columns."""
+        """Return the values of a record by name or place; values of a frame by column."""
         named = _inner(record)
         names = self._names
         return dict(zip(names, named.values(), strict=False)) if names else named
 
     def _unknown(self, entry: _Entry) -> str:
-        """A record that no example has, in words: by a value that is in none, if there is one.
+        """Return words for a record that no example has, by a new value in it if there is one.
 
-        Of several, by the one that is farthest from those of the examples.
+        Of several new values, take the farthest from the values of the examples.
         """
         new = [
             (_farness(value, known), name, value)
@@ -218,7 +218,7 @@ class Examples(Bounds):
         return list(regularities.orders(list(map(_rows, self._datasets))))
 
     def _mixed(self, entries: Sequence[_Entry]) -> str:
-        """Records that have another value in a column, though all of an example have the same."""
+        """Return words for a second value in a column with one value per example; else empty."""
         if not self._uniform:
             return ""
         found = regularities.mixed(self._uniform, _contents(entries))
@@ -232,7 +232,7 @@ class Examples(Bounds):
         return f"{other} beside {first} (each of them has one of these)"
 
     def _repeated(self, entries: Sequence[_Entry]) -> Iterator[tuple[regularities.Key, str]]:
-        """Columns that repeat values, which they do in no example, with these values in words."""
+        """Yield columns that repeat values as in no example, with these values in words."""
         contents = _contents(entries) if self._unique else []
         for columns in self._unique:
             at = regularities.repeated(columns, contents)
@@ -284,7 +284,7 @@ class Examples(Bounds):
         return ""
 
     def _is_id(self, columns: regularities.Key) -> bool:
-        """Whether a column of unique values looks like one of ids: by its name, or as the first."""
+        """Return whether a column of unique values is like an id: by its name, or as the first."""
         name, *others = columns
         if others or _is_named_id(name) or name != next(iter(self._columns)):
             return not others and _is_named_id(name)
@@ -308,7 +308,7 @@ class Examples(Bounds):
         return f"{before} before {after} (they have another order)"
 
     def _out_of_order(self, keys: list[Hashable]) -> tuple[int, int] | None:
-        """Two records that come together in some examples, and in none of these in this order."""
+        """Return places of two records that examples have only in the other order; else None."""
         if keys in self._keys:
             return None
         for spans in self._spans:
@@ -355,12 +355,12 @@ def _contents(entries: Sequence[_Entry]) -> list[regularities.Row]:
 
 
 def _is_named_id(name: Hashable) -> bool:
-    """Such as ``user_id``, ``uid`` or ``userId``, and not ``paid``."""
+    """Return whether a name is like ``user_id``, ``uid`` or ``userId``, and not like ``paid``."""
     return re.search(r"(^|[_. -])(uu?)?id$|[a-z]I[Dd]$|^U*ID$", str(name)) is not None
 
 
 def _inner(record: Any, depth: int = MAX_DEPTH) -> dict[Hashable, Any]:
-    """The values of a record by their names; of dicts inside of it by ``"user.id"`` and so on."""
+    """Return the values of a record by their names; values of dicts in it by ``"user.id"``."""
     named: dict[Hashable, Any] = {}
     for name, value in fields_of(record).items():
         if name is not None and isinstance(value, dict) and depth:

@@ -155,7 +155,7 @@ class Generated:
 
 
 def listed_first(listed: Sequence[Pair], drawn: Sequence[Pair]) -> list[Pair]:
-    """The same drawn pairs, with one draw of each listed pair in front, whatever its parameters."""
+    """Return the drawn pairs with one draw of each listed pair in front, for any parameters."""
     positions: dict[frozenset[bytes], int] = {}
     for at, pair in enumerate(drawn if listed else ()):
         positions.setdefault(replace(pair, params={}).content, at)

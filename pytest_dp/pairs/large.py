@@ -43,7 +43,7 @@ def kept_rows(example: Any, relation: OfRecords) -> list[int] | None:
 def pools_of(
     examples: Sequence[Any], kept: Sequence[list[int] | None] = ()
 ) -> list[tuple[Pool, Positions]]:
-    """Each example as positions in the pool of its kind; of large ones, few rows are `kept`."""
+    """Return each example as positions in its kind's pool; few rows of large ones are `kept`."""
     kinds = [(*kind_of(example), joined_as(example)) for example in examples]
     for at, (name, detail, content) in enumerate(kinds):
         if not content:

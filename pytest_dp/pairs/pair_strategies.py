@@ -128,7 +128,7 @@ def neighbouring(
     *,
     new_records: bool = True,
 ) -> Pair:
-    """A dataset and one of its neighbours, whatever that is; new records are of another dataset."""
+    """Draw a dataset and one of its neighbours; new records come from another dataset."""
     dataset, other = draw(datasets), draw(datasets)
     is_value = isinstance(relation, AnyTwo) or not kind_of(other)
     records = [other] if is_value else records_of(other)[:MAX_RECORDS]

@@ -45,7 +45,7 @@ def uniform(datasets: Sequence[Sequence[Row]]) -> frozenset[Hashable]:
 
 
 def mixed(names: Iterable[Hashable], rows: Sequence[Row]) -> tuple[Hashable, int] | None:
-    """A column that has two values though it should have one, and where the second one is."""
+    """Return a column that should have one value, and where a second one is; None if none has."""
     for name in names:
         contents = [_content(name, row) for row in rows]
         for at, content in enumerate(contents):
@@ -55,7 +55,7 @@ def mixed(names: Iterable[Hashable], rows: Sequence[Row]) -> tuple[Hashable, int
 
 
 def keys(datasets: Sequence[Sequence[Row]]) -> list[Key]:
-    """Columns, one or two of them, that no dataset repeats, though some have several records."""
+    """Return the keys, of one or two columns, that never repeat in a dataset of several rows."""
     if max(map(len, datasets)) < 2:
         return []
     names = _names(datasets)
@@ -70,7 +70,7 @@ def _is_key(columns: Key, datasets: Sequence[Sequence[Row]]) -> bool:
 
 
 def repeated(columns: Key, rows: Sequence[Row]) -> int | None:
-    """Where the values of columns come together for the second time, if they do."""
+    """Return where the values of columns first come together again; None if they never do."""
     seen = set()
     for at, row in enumerate(rows):
         if all(name in row for name in columns):

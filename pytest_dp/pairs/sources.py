@@ -25,7 +25,10 @@ class Proposer(Protocol):
     """Proposes pairs of neighbouring inputs."""
 
     def propose(self) -> Iterable[Pair]:
-        """Pairs to look at next; it is asked again once they are used up, until there are none."""
+        """Return pairs to look at next; empty if there are none.
+
+        It is called again once these pairs are used up.
+        """
         ...
 
 

@@ -108,7 +108,7 @@ def riskiest_of(data: Any, count: int) -> list[int]:
             f"records=riskiest({count}) compares records by their values, and the records of "
             f"{describe(data)} have none in common. Write positions, such as records=[0, 17]."
         )
-    told = sum(by / (by.std() or 1.0) for by in (_isolated(cells), _rare(cells)))
+    told = sum(by / (by.std() or 1.0) for by in (_isolated(cells), _surprisals(cells)))
     chosen: list[int] = np.argsort(-told, kind="stable")[:count].tolist()
     return chosen
 
@@ -136,8 +136,8 @@ def _isolated(cells: Cells) -> Floats:
     return mean
 
 
-def _rare(cells: Cells) -> Floats:
-    """How surprising the values of each record are in all, in nats: of numbers, those near it."""
+def _surprisals(cells: Cells) -> Floats:
+    """Return the total surprisal of each record in nats; a number counts the values nearby."""
     total = np.zeros(len(next(iter(cells.values()))))
     for column, coded in map(_coded, cells.values()):
         if coded:

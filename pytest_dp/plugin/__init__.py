@@ -24,7 +24,7 @@ _MENTION = b"dp_claim"
 
 
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
-    """Each setting is an option ``--dp-…`` and an ini key ``dp_…``."""
+    """Add an option ``--dp-…`` and an ini key ``dp_…`` for each setting."""
     pluginmanager.register(ClaimSession(parser), PLUGIN)
     group = parser.getgroup("dp", "differential privacy claims (pytest-dp)")
     for name, field in OPTIONS.items():
@@ -155,7 +155,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Where evidence is kept: what it is about, before the first run. Workers may crash in one."""
+    """Compute the project's digest before the first run, if earlier evidence counts.
+
+    A worker may crash in a run. It first reports its claims to the main process.
+    """
     if hasattr(session.config, "workerinput"):
         tell(session.config, session.items)
     if "pytest_dp.plugin.options" in sys.modules:  # as an option was given, or a profile loaded
@@ -171,7 +174,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 def pytest_make_collect_report(
     collector: pytest.Collector,
 ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-    """After the names of a test module: the claims that were written in it, and then lost."""
+    """Note the content of a module or class, and add claims of a module that were lost."""
     report, session = (yield), claim_session_of(collector.config)
     if isinstance(collector, pytest.Module | pytest.Class):
         session.contents[collector] = report.result if report.passed else None
@@ -189,7 +192,7 @@ def pytest_make_collect_report(
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """One item for each claim of a marked test, where there are several."""
+    """Make one item for each claim of a marked test, if it has several."""
     if "dp_check" in metafunc.fixturenames and metafunc.definition.get_closest_marker(MARKER):
         from pytest_dp.plugin.markers import parametrize
 
@@ -230,7 +233,7 @@ def pytest_runtest_makereport(
 
 
 def pytest_report_teststatus(report: pytest.TestReport) -> Any:
-    """Letters and words of tests that passed and told nothing, or of more than the claim gives."""
+    """Return the letter and words for a passed test that needs a remark; None for others."""
     if report.when != "call" or not report.passed or hasattr(report, "wasxfail"):
         return None
     records = getattr(report, "dp_records", ())

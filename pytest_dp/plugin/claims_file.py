@@ -75,7 +75,7 @@ class ClaimsFile(ClaimsOfRun):
         return outcome
 
     def pytest_deselected(self, items: list[pytest.Item]) -> None:
-        """Those that are left out with notice."""
+        """Note the items that pytest reports as deselected."""
         self._announced |= {id(item) for item in items}
 
     @pytest.hookimpl(wrapper=True)
@@ -101,7 +101,7 @@ class ClaimsFile(ClaimsOfRun):
         self.tests.update(json.loads(output or "{}"))
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Where something could not be collected, nothing is known of what is missing."""
+        """Note whether a collector failed, as missing claims are then unknown."""
         self.uncollected = self.uncollected or report.failed
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:

@@ -203,7 +203,7 @@ def _collected_claims(seen: ClaimsOfRun, recorded: Mapping[str, Entry]) -> Itera
 
 
 def _not_audited(seen: ClaimsOfRun, nodeid: str) -> str:
-    """Why a test that was collected has audited nothing, where it does not say so by failing."""
+    """Return why a collected test audited nothing; empty if it did, or if it failed."""
     ended = seen.ended.get(nodeid)
     if ended not in (None, "", "ran"):
         return str(ended)
@@ -240,7 +240,7 @@ def _expects(seen: ClaimsOfRun) -> Callable[[str], bool]:
 
 
 def _place(seen: ClaimsOfRun, name: str, claim: Collected | None) -> tuple[Path, int, str]:
-    """File and line to look at for a claim that no test was about, and what else is known of it."""
+    """Return a file, a line and a hint for a claim that no test was about."""
     for test in seen.tests.values():
         if claim is not None and test["id"] == test_of(claim.id):
             return seen.config.rootpath / test["path"], int(test["line"]), ""

@@ -133,7 +133,7 @@ def claim_items(collector: pytest.Module, name: str, obj: Any) -> list[pytest.It
 
 
 def _of_table(collector: pytest.Module, name: str, table: Claims) -> Iterable[pytest.Item]:
-    """An item for each entry, and for each of its parameters; one that fails for a wrong one."""
+    """Yield an item for each claim of each entry, and a failing item for each wrong entry."""
     allowed = "Allowed: claims({'a name': Claimed(mechanism, eps=1.0, pairs=[...]), ...})."
     here = Declaration({}, *table.site)
     if not isinstance(table.entries, Mapping) or not table.entries:
@@ -236,7 +236,7 @@ def _stand_in(mechanism: Any, marks: Iterable[Any]) -> Any:
     """Return a test function without arguments, with the marks of the mechanism, and more."""
 
     def audit_claim() -> None:
-        """Only its marks and signature are used."""
+        """Provide marks and a signature only."""
 
     own = getattr(mechanism, "pytestmark", [])
     audit_claim.pytestmark = [*(own if isinstance(own, list) else [own]), *marks]  # type: ignore[attr-defined]
@@ -244,7 +244,7 @@ def _stand_in(mechanism: Any, marks: Iterable[Any]) -> Any:
 
 
 def _line_in(declaration: Declaration, path: Path) -> int | None:
-    """The line of a file where a claim stands, or else was made by a function called there."""
+    """Return the line of a file that states a claim or calls its maker; None if none does."""
     if _same_file(declaration.file, path):
         return declaration.line
     if declaration.made_at is not None and _same_file(declaration.made_at[0], path):
@@ -296,7 +296,7 @@ def _mechanism_of(mechanism: Any) -> Any:
 
 
 def _attribute(of: Any, name: str, default: Any) -> Any:
-    """As `getattr`, also of proxies, which may raise anything when touched."""
+    """Return an attribute like `getattr`, also of proxies, which may raise any exception."""
     try:
         return getattr(of, name, default)
     except Exception:  # whatever it raises, it has none that we can use

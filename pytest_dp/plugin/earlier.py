@@ -116,7 +116,7 @@ class Earlier:
                 warn_without_failing(self._item, said)
 
     def _file(self, promise: Promise) -> Path | None:
-        """Where the pair is kept: another place once the claim promises it for other inputs."""
+        """Return the pair's file, which depends on the inputs; None if the pair is not kept."""
         cache: Any = getattr(self._item.config, "cache", None)
         # Explicit pairs are tried in any case; what a strategy yields now is not known by its text.
         if cache is None or promise.pairs is not None or is_strategy(promise.inputs):

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def pytest_dp_report(records: Sequence[Record], config: pytest.Config) -> None:
-    """Called once, at the end of a run and before anything of it is printed.
+    """Report the claims, once at the end of a run and before anything of it is printed.
 
     Parameters
     ----------

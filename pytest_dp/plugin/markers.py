@@ -19,7 +19,7 @@ from pytest_dp.plugin.names import MARKER
 
 
 def parametrize(metafunc: pytest.Metafunc) -> None:
-    """One item for each claim, if the markers of a test make several."""
+    """Make one item for each claim, if the markers of a test make several."""
     variations: list[tuple[dict[str, Any], str]] = []
     for marker in reversed(closest_markers(metafunc.definition)[1]):  # the topmost first
         try:
@@ -58,7 +58,7 @@ def refuse_unaudited(marked: Sequence[pytest.Collector], items: Sequence[pytest.
 
 
 def _tests(node: pytest.Item | pytest.Collector) -> Iterator[pytest.Item | None]:
-    """All tests in a module or a class, also those not asked for; None for what is not known."""
+    """Yield all tests of a module or class, also deselected ones; None for unknown content."""
     if isinstance(node, pytest.Item):
         yield node
         return
@@ -79,7 +79,7 @@ def closest_markers(item: pytest.Item) -> tuple[object, list[pytest.Mark]]:
 
 
 def _written_on(node: Any) -> tuple[object, list[pytest.Mark]]:
-    """The markers of a test, class or module, and what they are written on: maybe a base class."""
+    """Return the test, class or module that has the markers, or its base class; and these."""
     own = [marker for marker in node.own_markers if marker.name == MARKER]
     for kind in getattr(getattr(node, "obj", None), "__mro__", ()):
         marks = vars(kind).get("pytestmark", ())
@@ -106,6 +106,6 @@ def read_marker(marker: pytest.Mark) -> dict[str, Any]:
 
 
 def place(item: pytest.Item) -> tuple[str, int]:
-    """Path, relative to the root, and line of a test."""
+    """Return the path of a test, relative to the root, and its line."""
     _, line, _ = item.reportinfo()
     return relative(item.path, item.config.rootpath), (line or 0) + 1

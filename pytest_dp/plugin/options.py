@@ -45,7 +45,7 @@ def configure(config: pytest.Config) -> None:
 
 
 def settings_of(config: pytest.Config, claim: Claim) -> Settings:
-    """The settings for one claim: command line over claim over ini file over profile over defaults.
+    """Return a claim's settings from the command line, claim, ini file, profile and defaults.
 
     A profile says what holds where nobody said anything: who wrote effort into a claim knows what
     its mechanism costs. Only a profile without a margin beats it in that: a margin saves time, and
@@ -112,7 +112,7 @@ def _not_typed(config: pytest.Config) -> dict[str, Any]:
 
 
 def profile_of(config: pytest.Config) -> Profile:
-    """The profile of this run; raises UsageError if there is none of the name that was given."""
+    """Return the profile of this run; raise UsageError if the given name is unknown."""
     option, file = getattr(config.option, "dp_profile", None), ini(config, "profile")
     try:
         return choose_profile(option, file)

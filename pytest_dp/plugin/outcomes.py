@@ -55,7 +55,7 @@ class Outcomes:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, error: object) -> None:
-        """An xdist worker has ended, or crashed."""
+        """Note that an xdist worker crashed."""
         if error is not None and self.crashed is None:
             self.crashed = {}
 
@@ -99,7 +99,7 @@ class Outcomes:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """The table of claims; on GitHub, annotations and the job summary as well."""
+        """Print the table of claims; on GitHub, write annotations and the job summary as well."""
         if self.reports:
             from pytest_dp.plugin.summary import report_records, show_table
 
@@ -123,7 +123,7 @@ class Outcomes:
 
 
 def _not_collected(config: pytest.Config, audited: Collection[Path]) -> list[str]:
-    """Files of the project whose claims were imported by a run of all tests, and no test audits."""
+    """Return a line for imported files with claims that no test of a whole run audits."""
     declaration = sys.modules.get("pytest_dp.declaration")
     chosen = config.args_source is pytest.Config.ArgsSource.ARGS
     if declaration is None or chosen or config.option.collectonly:
@@ -147,7 +147,7 @@ def _not_collected(config: pytest.Config, audited: Collection[Path]) -> list[str
 
 
 def tell(config: pytest.Config, items: Iterable[pytest.Item]) -> None:
-    """In a worker: which claims there are, and where they stand; all workers collect the same."""
+    """Write a worker's claims and places for the main process; all workers collect the same."""
     file = config.workerinput.get(TOLD)  # type: ignore[attr-defined]
     claims = [item for item in items if item.get_closest_marker(MARKER) is not None]
     if not claims or file is None:

@@ -57,7 +57,7 @@ class AttackAUC(WithoutEps):
         return self.at(min(0.5 + factor * (self.auc - 0.5), 1.0))
 
     def with_noise_over(self, times: float) -> float:
-        """As of Gaussian noise, where the area is that below the normal curve at mu / sqrt(2)."""
+        """Return the area with less noise, as Phi(mu / sqrt(2)) changes for Gaussian noise."""
         return _NORMAL.cdf(times * _NORMAL.inv_cdf(self.auc))
 
     def noise_below(self, value: float) -> float:

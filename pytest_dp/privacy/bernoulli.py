@@ -19,7 +19,7 @@ rounding decides."""
 
 
 def renyi(p: Floats, q: Floats, order: Floats | float) -> Floats:
-    """D_order(Bern(p) || Bern(q)) in nats, rounded down.
+    """Return D_order(Bern(p) || Bern(q)) in nats, rounded down.
 
     Of order 1 it is the Kullback-Leibler divergence. All arguments are broadcast.
     """
@@ -40,7 +40,7 @@ def renyi(p: Floats, q: Floats, order: Floats | float) -> Floats:
 
 
 def _log_ratio(p: Floats, q: Floats) -> Floats:
-    """ln(p/q), exact where p is close to q."""
+    """Return ln(p/q), exact where p is close to q."""
     with np.errstate(all="ignore"):
         return np.where(abs(p - q) < q, np.log1p((p - q) / q), np.log(p) - np.log(q))
 
@@ -68,7 +68,7 @@ def _concentration(p: Floats, q: Floats) -> Floats:
 
 
 def _smallest(function: Callable[[Floats], Floats], low: Floats, high: Floats) -> Floats:
-    """About where functions are smallest in [low, high], elementwise: by grids, each finer."""
+    """Return about where functions are smallest in [low, high], elementwise, by finer grids."""
     shares = np.linspace(0.0, 1.0, 25).reshape(-1, *(1,) * low.ndim)
     for _ in range(4):
         grid = low + shares * (high - low)
@@ -81,7 +81,7 @@ def _smallest(function: Callable[[Floats], Floats], low: Floats, high: Floats) -
 
 
 def largest_coin(q: Floats, order: Floats, bound: Floats) -> Floats:
-    """The largest p with D_order(Bern(p) || Bern(q)) <= bound, rounded up; for orders above 1.
+    """Return the largest p with D_order(Bern(p) || Bern(q)) <= bound, rounded up; order > 1.
 
     The moment is convex in p: Newton's method comes down from above the root and stays above it.
     """
@@ -121,7 +121,7 @@ def tangents(q: Floats, order: Floats, bound: Floats) -> tuple[Floats, Floats]:
 
 
 def probabilities(count: int = 800) -> Floats:
-    """Where lines are drawn: evenly in units of a normal quantile, down to 1e-40."""
+    """Return where lines are drawn: evenly in units of a normal quantile, down to 1e-40."""
     return np.exp(-(np.linspace(0.05, 9.6, count)[::-1] ** 2))
 
 
@@ -133,7 +133,7 @@ def renyi_tangents(orders: tuple[tuple[float, float], ...]) -> tuple[Floats, Flo
 
 @lru_cache(maxsize=64)
 def concentrated_tangents(rho: float) -> tuple[Floats, Floats]:
-    """Lines above all (q, p) that D_order <= order * rho allows, for all orders above 1 at once.
+    """Return lines above all (q, p) that D_order <= order * rho allows for all orders above 1.
 
     Every order gives a sound line; which gives the lowest is looked for on a coarse grid of q.
     """

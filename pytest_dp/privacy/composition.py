@@ -117,7 +117,7 @@ def compose_profile(parts: Parts) -> PrivacyProfile:
 
 
 def _orders(claim: RenyiDP, parts: Parts) -> Guarantee:
-    """The sum at each order of a claim; the claim itself if no sum is more, but for rounding."""
+    """Return the sums at the orders of a claim; the claim itself if they agree up to rounding."""
     sums, least = [], []
     for order, _ in claim.bounds:
         known = [(*part.renyi_between(order), times) for part, times in parts]
@@ -182,7 +182,7 @@ def _mu(parts: Parts) -> tuple[float, float]:
 
 
 def _mu_of_coins(coins: list[tuple[float, int]]) -> float:
-    """The least mu whose trade-off function, which is convex, is below all corners of theirs.
+    """Return the least mu with a convex trade-off function below all corners of the coins.
 
     The largest is in the middle, and falls towards both ends, where corners that floats do not hold
     are left out. Of coins of several eps, so are those that are rarer than `losses` keeps.
@@ -250,7 +250,7 @@ def _eps(delta: float, parts: Parts) -> tuple[float, float]:
 
 
 def _profile(parts: Parts) -> tuple[Callable[[float], float], float]:
-    """The smallest delta known to hold for the whole at any eps, and how exact eps is beside it."""
+    """Return the smallest known delta of the whole by eps, and the accuracy of this eps."""
     leak = _leak(parts) * (1 + 1e-15)
     without_leaks = [(without_leak(part), times) for part, times in parts]
     coins = [(part.eps, times) for part, times in without_leaks if part.eps]
@@ -276,7 +276,10 @@ def _profile(parts: Parts) -> tuple[Callable[[float], float], float]:
 
 
 def without_leak(part: Guarantee) -> Guarantee:
-    """A pair that is (eps, delta)-private is one that is eps-private, but for a leak of delta."""
+    """Return a guarantee without its leak.
+
+    A pair that is (eps, delta)-private is eps-private except for a leak of delta.
+    """
     if isinstance(part, ZeroConcentratedDP):
         return part.without_leak
     return ApproximateDP(part.eps) if isinstance(part, ApproximateDP) else part

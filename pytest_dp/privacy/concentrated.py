@@ -70,7 +70,7 @@ class ZeroConcentratedDP(Curve):
         return tuple(Renyi(order, order * self.rho) for order in orders if can_bet(order, self.rho))
 
     def delta_at(self, eps: float) -> float:
-        """By the exact region of coins; where it is coarse, by the best of all orders alone."""
+        """Return the smaller delta of two: by the region of coins, and by the best order alone."""
 
         def rises(log: float) -> bool:
             order = 1 + math.exp(log)
@@ -170,7 +170,10 @@ class GaussianDP(WithoutEps):
         return GaussianDP(value)
 
     def delta_at(self, eps: float) -> float:
-        """Exact: Balle, Wang, "Improving the Gaussian Mechanism", ICML 2018, Theorem 5."""
+        """Return the exact delta.
+
+        Balle, Wang, "Improving the Gaussian Mechanism", ICML 2018, Theorem 5.
+        """
         near, far = self.mu / 2 - eps / self.mu, -self.mu / 2 - eps / self.mu
         above = math.erfc(-near / math.sqrt(2)) / 2
         paid = math.exp(eps + _log_normal(far))
@@ -266,7 +269,7 @@ class RenyiDP(Curve):
         return (least, *(Renyi(order, eps) for order, eps in bounds if can_bet(order, eps / order)))
 
     def delta_at(self, eps: float) -> float:
-        """By the exact region of coins; where it is coarse, by the best order alone."""
+        """Return the smaller delta of two: by the region of coins, and by the best order alone."""
         by_order = (renyi_to_delta(order, bound, eps) for order, bound in self.bounds)
         return min(self.region.delta_at(eps), *by_order)
 

@@ -63,7 +63,7 @@ def rdp_to_delta(orders: Mapping[float, float], eps: float) -> float:
 
 
 def rdp_to_eps(orders: Mapping[float, float], delta: float) -> float:
-    """The eps beside delta that follows from Rényi privacy: the inverse of `rdp_to_delta`."""
+    """Return the eps at delta that follows from Rényi privacy: the inverse of `rdp_to_delta`."""
     return read_guarantee({"guarantee": RenyiDP(orders)}).eps_at(_checked_delta(delta))
 
 
@@ -77,12 +77,12 @@ def gdp_to_delta(mu: float, eps: float) -> float:
 
 
 def gdp_to_eps(mu: float, delta: float) -> float:
-    """The eps beside delta that follows from mu-Gaussian privacy: the inverse of `gdp_to_delta`."""
+    """Return the eps at delta of mu-Gaussian privacy: the inverse of `gdp_to_delta`."""
     return read_guarantee({"mu": mu}).eps_at(_checked_delta(delta))
 
 
 def gdp_to_zcdp(mu: float) -> float:
-    """The rho that follows from mu-Gaussian privacy: ``mu**2 / 2`` (Bun, Steinke, TCC 2016)."""
+    """Return the rho that follows from mu-Gaussian privacy: ``mu**2 / 2`` (Bun, Steinke 2016)."""
     return read_guarantee({"mu": mu}).renyi_at(1.0)
 
 
@@ -92,7 +92,7 @@ def gdp_to_rdp(mu: float, order: float) -> float:
 
 
 def gaussian_sigma(eps: float, delta: float, sensitivity: float = 1.0) -> float:
-    """The smallest sigma with which the Gaussian mechanism is (eps, delta)-private, rounded up.
+    """Return the smallest sigma of an (eps, delta)-private Gaussian mechanism, rounded up.
 
     Balle, Wang, "Improving the Gaussian Mechanism for Differential Privacy", ICML 2018.
 
@@ -147,7 +147,7 @@ def pure_to_zcdp(eps: float) -> float:
 
 
 def pure_to_gdp(eps: float) -> float:
-    """The mu that follows from pure eps: ``-2 * PhiInverse(1 / (1 + e**eps))``, which is exact.
+    """Return the exact mu that follows from pure eps: ``-2 * PhiInverse(1 / (1 + e**eps))``.
 
     The trade-off function of randomised response has one corner. The convex one of the Gaussian
     passes through it.

@@ -111,7 +111,7 @@ class _Functional(Curve):
 
 
 def _last_where(is_broken: Callable[[Floats], Bools], low: Floats) -> Floats:
-    """The largest scales up to which a claim is broken; infinite where it is at a billion times."""
+    """Return the largest scales at which a claim is broken; infinite if it still is at 1e9."""
     import numpy as np
 
     high = low + 1.0

@@ -79,11 +79,11 @@ class Guarantee(ABC):
         return 1
 
     def with_noise_over(self, times: float) -> float:
-        """The parameter with noise so many times smaller than what is claimed (approximate)."""
+        """Return the parameter with noise `times` times smaller than claimed (approximate)."""
         return self.claimed * times**self.power
 
     def noise_below(self, value: float) -> float:
-        """How many times too small noise is where the parameter has this value (approximate)."""
+        """Return how many times too small noise is for this parameter value (approximate)."""
         return float((value / self.claimed) ** (1 / self.power))
 
     @property
@@ -111,10 +111,10 @@ class Guarantee(ABC):
 
     @abstractmethod
     def delta_at(self, eps: float) -> float:
-        """The smallest delta known to hold beside `eps` (at least 0, in nats), rounded up."""
+        """Return the smallest known delta at `eps` (at least 0, in nats), rounded up."""
 
     def eps_at(self, delta: float) -> float:
-        """The smallest eps known to hold beside `delta`, rounded up; infinite if there is none."""
+        """Return the smallest known eps at `delta`, rounded up; infinite if there is none."""
         if self.delta_at(0.0) <= delta:
             return 0.0
         if not self.delta_at(2 * LARGEST_EPS) <= delta:
@@ -127,7 +127,7 @@ class Guarantee(ABC):
 
     @abstractmethod
     def renyi_at(self, order: float) -> float:
-        """A bound on the divergence of an order, 1 or above, rounded up; infinite if unbounded."""
+        """Return a bound on the divergence of an order from 1 up, rounded up; it may be inf."""
 
     def renyi_between(self, order: float) -> tuple[float, float]:
         """Return bounds, from below and above, on the divergence that is allowed."""
@@ -135,7 +135,7 @@ class Guarantee(ABC):
 
     @abstractmethod
     def largest_probability(self, q: Number) -> Number:
-        """The largest P(S) that is allowed where Q(S) = q, rounded up: 1 minus the trade-off."""
+        """Return the largest P(S) allowed where Q(S) = q, rounded up: 1 minus the trade-off."""
 
     def shown_by(self, p: Number, q: Number) -> Number:
         """Return the parameter that an event with P(S) = p and Q(S) = q proves, rounded down.
@@ -191,7 +191,7 @@ class Guarantee(ABC):
         return self._compared(">", number)
 
     def equal(self, number: str) -> str:
-        """A value of the parameter: ``eps = 1.3``; of a curve, ``loss = 1.3 times the claim``."""
+        """Return the parameter as ``eps = 1.3``; a curve as ``loss = 1.3 times the claim``."""
         return self._compared("=", number)
 
     def true(self, number: str) -> str:
@@ -218,13 +218,13 @@ class Guarantee(ABC):
         return {name: value for name, value in vars(self).items() if name in said}
 
     def __str__(self) -> str:
-        """As keywords of a claim: ``eps=1.0, delta=1e-05``."""
+        """Return the guarantee as keywords of a claim: ``eps=1.0, delta=1e-05``."""
         beside = f", delta={self.delta!r}" if self.delta else ""
         return f"{self.parameter}={self.claimed!r}{beside}"
 
 
 def as_given(like: Number, values: Floats) -> Number:
-    """A float if all that was given were floats, an array otherwise; of the type of `like`."""
+    """Return a float if only floats were given, else an array; of the type of `like`."""
     del like  # for its type
     return cast("Number", values if values.ndim else float(values))
 

@@ -63,7 +63,7 @@ class Losses:
 
     @classmethod
     def _on_lattice(cls, losses: Floats, p: Floats, step: float, infinite: float) -> Losses:
-        """Each loss is split between its neighbours on a lattice, so that P and Q stay the same.
+        """Split each loss between its neighbours on a lattice, so that P and Q stay the same.
 
         Doroshenko, Ghazi, Kamath, Kumar, Manurangsi, "Connect the Dots: Tighter Discrete
         Approximations of Privacy Loss Distributions", PETS 2022.
@@ -137,7 +137,7 @@ class Losses:
 
 
 def logs_of_coins(eps: float, times: int) -> Floats:
-    """Logarithms of the probabilities under P of each number of heads in randomised response."""
+    """Return log probabilities under P of each number of heads in randomised response."""
     from scipy.special import gammaln
 
     heads = np.arange(times + 1)

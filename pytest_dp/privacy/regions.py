@@ -88,7 +88,7 @@ class Region:
         return [(float(eps[i]), float(delta[i])) for i in chosen if eps[i] <= ASKED]
 
     def renyi(self, order: float) -> float:
-        """A bound on the Rényi divergence of an order, rounded up; infinite if there is none."""
+        """Return a bound on the Rényi divergence of an order, rounded up; it may be infinite."""
         return renyi_between(*self.sticks(), order)[1]
 
 
@@ -98,7 +98,7 @@ def round_up_probabilities(p: Floats) -> Floats:
 
 
 def renyi_between(eps: Floats, delta: Floats, order: float) -> tuple[float, float]:
-    """Bounds on the Rényi divergence of an order that a profile allows, by some of its values.
+    """Return bounds on the Rényi divergence of an order, from some values of a profile.
 
     Integrates the profile (Sason, Verdú, "f-divergence inequalities", IEEE Trans. Inf. Theory
     2016), which is convex in e^eps: below the chords between its values, and above those on either
@@ -150,7 +150,7 @@ def renyi_segments(eps: Floats, delta: Floats, order: float) -> tuple[Floats, Fl
 
 
 def _corners(x: Floats, y: Floats) -> tuple[Floats, Floats]:
-    """Between any two points, where the chords on either side meet; above 0."""
+    """Return where the chords on either side of two adjacent points meet; above 0."""
     with np.errstate(all="ignore"):
         chords = np.diff(y) / np.diff(x)
         before, after = np.append(-np.inf, chords[:-1]), np.append(chords[1:], 0.0)
@@ -161,7 +161,7 @@ def _corners(x: Floats, y: Floats) -> tuple[Floats, Floats]:
 
 
 def _log_integral(low: Floats, high: Floats, left: Floats, right: Floats, order: float) -> Floats:
-    """The logarithm of the integral over eps of a function that is linear in e^eps, by its ends.
+    """Return the log integral over eps of a function that is linear in e^eps, by its ends.
 
     It is weighed by e^((order - 1) eps) + e^(-order eps); for order 1, by the same.
     """
@@ -223,7 +223,7 @@ def sampled_profile(function: Callable[[float], float]) -> tuple[Floats, Floats]
 
 
 def quantiles() -> list[float]:
-    """Where trade-off functions are asked: dense towards 0 and 1."""
+    """Return where trade-off functions are evaluated: densely near 0 and 1."""
     small = np.geomspace(1e-15, 0.5, 400).tolist()
     return sorted({0.0, *small, *(1 - q for q in small), 1.0})
 

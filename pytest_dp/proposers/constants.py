@@ -81,7 +81,7 @@ def is_constant(value: Any) -> bool:
 
 
 def _in_all(mechanism: Any, params: dict[str, Any]) -> Iterator[tuple[int, Any]]:
-    """The constants of all that a mechanism can reach, with a rank: 0 for those in comparisons."""
+    """Yield the constants that a mechanism can reach, with a rank: 0 inside of comparisons."""
     for value, _ in reachable(mechanism, params):
         if is_constant(value):
             yield 1, _plain(value)

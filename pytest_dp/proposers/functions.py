@@ -36,5 +36,5 @@ def _leaves(output: Any, depth: int = MAX_DEPTH) -> Iterator[Any]:
 
 
 def released(output: Any) -> Iterator[Truth]:
-    """Truths in an output that nothing decided."""
+    """Return the truths in an output that nothing decided."""
     return (value for value in _leaves(output) if type(value) is Truth)

@@ -166,7 +166,7 @@ class Number(_Arithmetic):
         return self.trace.decide(self._formula != 0, self.value != 0)
 
     def __converted__(self, kind: type) -> Any:
-        """In a type of Python."""
+        """Return the number in a type of Python."""
         if kind is bool:
             return bool(self)
         if kind is float:
@@ -210,7 +210,7 @@ class Truth(_Arithmetic):
         return self.trace.decide(self.condition, self.value)
 
     def __converted__(self, kind: type) -> Any:
-        """In a type of Python."""
+        """Return the truth in a type of Python."""
         return bool(self) if kind is bool else number(self.trace, kind(self.value), self.term)
 
     def _joined(self, other: Any, by: Operator, of_terms: Operator) -> Any:

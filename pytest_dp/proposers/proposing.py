@@ -197,7 +197,10 @@ class Explorer:
                 yield Found(replace(made, origin=f"symbolic: {place}"), kind == "most")
 
     def _quietest(self, runs: _Runs) -> Pair | None:
-        """The pair with the parameters of least noise, which they keep in all other pairs."""
+        """Return the pair with the least noise; later pairs keep its parameters.
+
+        Return None if no noise is found.
+        """
         scales = [*runs.d1.scales, *runs.d2.scales]
         if not scales:
             return None

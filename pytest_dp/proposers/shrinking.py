@@ -58,18 +58,18 @@ class PairRecords:
         return [*self.common, *((at,) for at in range(len(self.rows)) if at not in shared)]
 
     def without(self, left_out: Sequence[tuple[int, ...]]) -> PairRecords:
-        """Without some of the records."""
+        """Return the records without some of them."""
         gone = set(chain.from_iterable(left_out))
         kept = [at for at in range(len(self.rows)) if at not in gone]
         of_d1 = sum(at < self.of_d1 for at in kept)
         return PairRecords(tuple(self.rows[at] for at in kept), of_d1, ())
 
     def with_rows(self, new: Mapping[int, Any]) -> PairRecords:
-        """With other records at some positions."""
+        """Return the records with other records at some positions."""
         return replace(self, rows=tuple(new.get(at, row) for at, row in enumerate(self.rows)))
 
     def holding(self, values: Mapping[Hashable, Any], places: Iterable[int]) -> PairRecords:
-        """With values in the fields of these names, of the records at some positions."""
+        """Return the records with these values in the fields at some positions."""
 
         def held(row: Any) -> Any:
             return reduce(lambda made, field: with_known(made, *field), values.items(), row)
@@ -77,7 +77,7 @@ class PairRecords:
         return self.with_rows({at: held(self.rows[at]) for at in places})
 
     def pair(self, like: Pair, relation: Relation) -> Pair | None:
-        """Datasets like those of a pair; None if there are none, or they are no neighbours."""
+        """Return the records as a pair like the given one; None if they make no neighbours."""
         try:
             d1 = rebuilt(like.d1, self.rows[: self.of_d1])
             d2 = rebuilt(like.d2, self.rows[self.of_d1 :])
@@ -145,7 +145,7 @@ def _halves(things: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
 
 
 def _constant(records: PairRecords, columns: Columns) -> Iterator[PairRecords]:
-    """With one value in all records: in all fields that have more, half of these, ..., one."""
+    """Yield records with one value in all varying fields, in half of these, ..., in one."""
     now = columns_of(records.rows) if len(columns) > 1 else {}
     for names in _halves([name for name, values in now.items() if len(values) > 1]):
         new = {name: simplest(list(columns[name].values())) for name in names}
@@ -153,7 +153,7 @@ def _constant(records: PairRecords, columns: Columns) -> Iterator[PairRecords]:
 
 
 def _simpler(records: PairRecords, columns: Columns) -> Iterator[PairRecords]:
-    """With a value simplified wherever it occurs, then in one record after the other.
+    """Yield records with a value simplified wherever it occurs, then in one record at a time.
 
     Numbers stay between those that the pair held before it was shrunk, and other values are among
     these, but for the beginnings of long texts: nothing is known of what else the mechanism takes.
@@ -178,7 +178,7 @@ def _simpler(records: PairRecords, columns: Columns) -> Iterator[PairRecords]:
 
 
 def _simpler_answers(records: PairRecords) -> Iterator[PairRecords]:
-    """With simpler numbers at all places where both agree; then with both answers moved at one."""
+    """Yield records with simpler equal answers, then with both answers moved at one place."""
     rows, n = records.rows, records.of_d1
     agree = [at for at in range(n) if rows[at] == rows[n + at]]
     for same in (0, 1):
@@ -222,7 +222,7 @@ def simplest(values: Sequence[Any]) -> Any:
 
 
 def simpler_numbers(value: float) -> list[float]:
-    """Numbers between it and 0, nearer and nearer to it; with fewer digits, or another sign."""
+    """Return simpler numbers: nearer to 0, with fewer digits, or with the other sign."""
     whole = int(value)
     sign = 1 if whole > 0 else -1
     halved = [whole - sign * (abs(whole) >> k) for k in range(1, 12)]
@@ -237,5 +237,5 @@ def _rank(number: float) -> tuple[int, float, bool]:
 
 
 def _is_finite(number: float) -> bool:
-    """Also of integers that no float holds."""
+    """Return whether a number is finite, also for integers that no float holds."""
     return isinstance(number, int) or math.isfinite(number)

@@ -55,11 +55,11 @@ class Questions:
         self._process: subprocess.Popen[str] | None = None
 
     def any(self, hard: Sequence[Any], soft: Sequence[Any]) -> Model | None:
-        """A model of all hard conditions, and of many soft ones; None if none is found soon."""
+        """Return a model of all hard and many soft conditions; None if none is found soon."""
         return self._ask("any", hard, (), soft)
 
     def most(self, hard: Sequence[Any], wanted: Sequence[Any], soft: Sequence[Any]) -> Model | None:
-        """A model of all hard conditions, of most of the wanted ones, then of soft ones: MaxSMT."""
+        """Return a MaxSMT model of all hard, most wanted, then most soft conditions; or None."""
         return self._ask("most", hard, wanted, soft)
 
     def least(self, hard: Sequence[Any], objective: Any) -> Model | None:

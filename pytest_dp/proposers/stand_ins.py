@@ -34,7 +34,7 @@ class StandIn:
         return self.value
 
     def compared(self, other: Any, by: Operator) -> Any:
-        """A comparison with another value; NotImplemented with what is none."""
+        """Return a comparison with another value; NotImplemented if that is impossible."""
         raise NotImplementedError
 
     def __reduce_ex__(self, protocol: Any) -> Any:

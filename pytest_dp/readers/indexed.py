@@ -104,10 +104,10 @@ def at_indices(table: Table) -> Iterator[AtIndex]:
 
 
 def given_index(table: Table, on_d: Bools, paired: int) -> Iterator[Given]:
-    """Evidence at the positions that go with each part that may be an index, if there is any.
+    """Yield the evidence at the positions that belong to each leaf that may be an index.
 
-    So many `paired` outputs on either input, from the start, share their random numbers in order:
-    there, only positions can matter that differ in some pair.
+    The first `paired` outputs on either input share their random numbers in order. In these, only
+    positions that differ in some pair can matter.
     """
     indices = _indices(table, OUTPUTS_A_LEVEL)
     if not indices or len(table.places) < 2:
@@ -137,9 +137,9 @@ def given_index(table: Table, on_d: Bools, paired: int) -> Iterator[Given]:
 def _positions(
     cells: Floats, level: Ints, side: Bools, pairs: int, first: int
 ) -> dict[int, list[tuple[int, float, float]]]:
-    """For each level of an index, positions where the sides differ more than they do everywhere.
+    """Return for each level of an index where the sides differ more than over all levels.
 
-    Each with its weight and middle.
+    Each position has its weight and its middle.
     """
     from scipy.special import ndtr  # processes that only run mechanisms do without SciPy
 
@@ -188,16 +188,16 @@ def _differing_positions(cells: Floats, level: Ints, pairs: int, first: int, lev
 
 
 def _threshold(p_values: Floats) -> float:
-    """The largest p-value at which the expected share of false discoveries is small enough."""
+    """Return the largest p-value with few enough false discoveries expected; -1 if none has."""
     ordered = np.sort(p_values)
     passed = ordered <= FALSE_SHARE * np.arange(1, len(ordered) + 1) / max(len(ordered), 1)
     return float(ordered[passed][-1]) if passed.any() else -1.0
 
 
 def _indices(table: Table, outputs_each: int) -> list[tuple[str, Floats]]:
-    """Places that may say where to look elsewhere, with their values: few whole numbers, or names.
+    """Return places that may be indices, with their values: few whole numbers, or names.
 
-    Where there are many such, those that stand alone: not the counts of a histogram.
+    If there are too many, keep places without neighbours, unlike the counts of a histogram.
     """
     found = []
     most = min(MAX_LEVELS, len(table) // max(outputs_each, 1))
@@ -226,7 +226,7 @@ def _length(position: dict[str, int], parent: str) -> int:
 
 
 def _plain(table: Table, place: str) -> Floats:
-    """The leaves at a place as numbers: True and False as 1 and 0, other names by a checksum."""
+    """Return the leaves at a place as numbers: True as 1, False as 0, names by a checksum."""
     numbers, codes = table.leaf(place)
     if (codes == NUMBER).all():
         return numbers

@@ -73,7 +73,7 @@ def grids(numbers: Floats) -> list[Grid | None]:
 
 
 def _candidates(numbers: Floats) -> dict[int, list[float]]:
-    """By column, steps that it may have, the largest first: common divisors of two differences.
+    """Return the possible steps of each column, largest first: common divisors of differences.
 
     Those are the step, or a multiple, and count if two of them agree. Of three differences they
     would be the step more often, but errors grow too far.
@@ -98,7 +98,7 @@ def _candidates(numbers: Floats) -> dict[int, list[float]]:
 
 
 def _divisor(numbers: Floats, others: Floats, smallest: Floats) -> Floats:
-    """The greatest common divisor of real numbers, by Euclid's algorithm; up to `smallest`."""
+    """Return the greatest common divisors of real numbers, by Euclid down to `smallest`."""
     large, small = np.maximum(numbers, others), np.minimum(numbers, others)
     for _ in range(64):
         going = small > smallest
@@ -143,7 +143,7 @@ def _fit_grid(values: Floats, step: float) -> Grid | None:
 
 
 def _median_around(rest: Floats, step: float) -> float:
-    """The value around which residues lie, modulo a step: the best of three local medians."""
+    """Return the value around which residues modulo a step lie: the best of three medians."""
     best = (0, 0.0)
     for seen in (rest[0], rest[len(rest) // 2], rest[-1]):
         near = _residue(rest - seen, step)
@@ -215,7 +215,7 @@ def _informative(
 
 
 def _remainder(known: list[Grid]) -> Remainder:
-    """A remainder with digits enough for grids to differ, but not errors, shifted off its ends."""
+    """Return a remainder with digits that separate grids but not errors, away from its ends."""
     step = known[0].step
     offsets = [grid.offset for grid in known]
     gap = min([step / 10, *(abs(float(_residue(a - offsets[0], step))) for a in offsets[1:])])

@@ -102,7 +102,7 @@ class Reading:
 
 
 def _contents(table: Table, family: str) -> list[Content | None]:
-    """By code: what the categories of one family hold, None for all others."""
+    """Return by code what the categories of one family hold; None for all others."""
     if family not in table.readings:
         table.readings[family] = [_content(family, *category) for category in table.levels]
     contents: list[Content | None] = table.readings[family]

@@ -164,7 +164,7 @@ def _examples_missing(texts: list[str], others: list[str]) -> list[str]:
 
 
 def _neighbors_text(given: Mapping[str, Any], _: object) -> str:
-    """As a keyword of a claim."""
+    """Return the neighbours as a keyword of a claim."""
     if not given:
         return "not stated"
     said = {name: given[name] for name in ("record", "unit", "rows", *given) if name in given}

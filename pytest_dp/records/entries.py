@@ -141,7 +141,7 @@ def digest_of_example(example: str) -> str:
 
 
 def _inputs(promise: Promise) -> str | None:
-    """Where inputs come from, if the claim names it; None where `examples` say it all."""
+    """Return where inputs come from, if the claim names it; None if `examples` say it all."""
     given = promise.inputs if promise.pairs is None else promise.pairs
     if isinstance(given, str):
         return given

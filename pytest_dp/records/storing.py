@@ -105,7 +105,7 @@ def _remedy(file: Path) -> str:
 
 
 def entries_text(entries: Mapping[str, Entry]) -> str:
-    """The content of a file: sorted, a block for each claim, a line for each thing it says."""
+    """Return the content of a file: a sorted block for each claim, a line for each of its facts."""
     blocks = [
         f"    {json.dumps(name, ensure_ascii=False)}: {_block(entries[name])}"
         for name in sorted(entries)

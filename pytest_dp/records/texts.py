@@ -30,7 +30,7 @@ def digest(text: str) -> str:
 
 
 def text_of(value: Any) -> str:
-    """A value as text: by its content, never by its address; functions by name and source."""
+    """Return a value as text: by its content, not its address; functions by name and source."""
     try:
         return Canonical().text(value)
     except Exception as error:  # values are the user's objects: anything may happen in them
@@ -112,7 +112,7 @@ def _source_of(value: Any) -> str:
 
 
 def _with_missing_values(record: Any) -> Any:
-    """A record with None for NaN and the like, which versions of libraries take for each other."""
+    """Return a record with None for each missing value, which libraries write differently."""
     if isinstance(record, tuple):
         return tuple(map(_with_missing_values, record))
     return None if is_missing(record) else record

@@ -110,7 +110,7 @@ def _import(module: str) -> str:
 
 
 def _place(module: str, root: Path) -> str | None:
-    """Where a module is imported from, relative to the root; None if that is elsewhere."""
+    """Return the folder a module is imported from, relative to the root; None if outside."""
     file = getattr(sys.modules[module], "__file__", None)
     if file is None:
         return None

@@ -21,7 +21,7 @@ PLAYED = (
 
 
 def games(result: Result, width: int) -> list[str]:
-    """The games of the records that break a claim, a few lines for each, and how many others."""
+    """Return lines for the games of records that break a claim, and for how many others."""
     worst = sorted(result.risks, key=lambda risk: (-risk.lower, -risk.auc))
     level = result.alpha / len(worst)  # each record has its share
     broken = [risk for risk in worst if risk.p_value <= level] or worst[:1]

@@ -17,7 +17,7 @@ LIMIT = 900_000
 
 
 def annotation(record: Record, workspace_relative_path: str) -> str:
-    """The workflow command that marks the line of the claim; empty if nothing is wrong with it.
+    """Return the workflow command that marks the line of a claim; empty if nothing is wrong.
 
     Source: GitHub, "Workflow commands for GitHub Actions", and the escaping of actions/toolkit.
     """
@@ -48,7 +48,7 @@ def workflow_command(kind: str, path: str, line: int | None, title: str, body: s
 
 
 def job_summary(records: Sequence[Record]) -> str:
-    """Markdown for ``$GITHUB_STEP_SUMMARY``: verdict, failures, then the table of all claims."""
+    """Return markdown for ``$GITHUB_STEP_SUMMARY``: verdict, failures, the table of claims."""
     if not records:
         return ""
     ordered = sorted(records, key=lambda record: ORDER.index(record.status))

@@ -60,7 +60,7 @@ def _claimed_and_shown(result: Result) -> tuple[str, str]:
 
 
 def _on_one_side(example: Counterexample) -> str:
-    """How often an event came on D that never came on D'; fresh runs count, if there are any."""
+    """Return how often an event came on D and never on D', by fresh runs if it came in any."""
     counts, runs = example.counts, example.runs
     if not counts[0] and example.bet_counts is not None and example.bet_runs is not None:
         counts, runs = example.bet_counts, example.bet_runs

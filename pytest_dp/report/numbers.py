@@ -32,12 +32,12 @@ _MODES = {"nearest": ROUND_HALF_EVEN, "down": ROUND_FLOOR, "up": ROUND_CEILING}
 
 
 def format_count(n: int) -> str:
-    """``10,012``."""
+    """Return a count with commas, such as ``10,012``."""
     return f"{int(n):,}"
 
 
 def short_count(n: int) -> str:
-    """``184k``: two or three digits, for tables."""
+    """Return a count in two or three digits, such as ``184k``, for tables."""
     value, unit = Decimal(n), ""
     for larger in "kMG":
         if round(value) < 1_000:
@@ -48,7 +48,10 @@ def short_count(n: int) -> str:
 
 @_of_any
 def format_probability(p: float, rounding: Rounding = "nearest") -> str:
-    """``0.501``; ``1.2e-05`` when small. Only 0 is written "0", and only 1 is written "1"."""
+    """Return a probability as text, such as ``0.501`` or ``1.2e-05``.
+
+    Only 0 is written "0". Only 1 is written "1", except by rounding up.
+    """
     value = _decimal(p)
     if value <= 0:
         return "0"
@@ -97,7 +100,7 @@ def format_upper(eps: float) -> str:
 
 
 def claim_and_bound(eps: float, bound: float) -> tuple[str, str]:
-    """A claimed ε and a lower bound above it, so that the second also reads as the larger one."""
+    """Return a claimed ε and a larger lower bound as text, so that the bound reads as larger."""
     shown = claimed_number(eps)
     text = format_lower(bound, above=max(eps, float(shown)))
     if _value(text) > float(shown):
@@ -122,7 +125,7 @@ def ratio(value: float, rounding: Rounding = "nearest", digits: int = 3) -> str:
 
 
 def allowed_and_proven(eps: float, bound: float) -> tuple[str, str]:
-    """e^ε as claimed and as proven, with digits enough that a larger one reads as larger."""
+    """Return e^ε as claimed and as proven, with enough digits that a larger one reads larger."""
     allowed, proven = ratio_of(eps), ratio_of(bound, "down")
     for digits in range(3, 13 if eps < bound < math.inf else 3):
         allowed, proven = ratio_of(eps, "nearest", digits), ratio_of(bound, "down", digits)
@@ -133,7 +136,7 @@ def allowed_and_proven(eps: float, bound: float) -> tuple[str, str]:
 
 @_of_any
 def ratio_of(eps: float, rounding: Rounding = "nearest", digits: int = 3) -> str:
-    """e^ε as a ratio; left as a power when the number would say nothing."""
+    """Return e^ε as a ratio, or as a power if it is very large."""
     if math.isinf(eps):
         return ratio(eps)
     if eps > 50:
@@ -144,7 +147,7 @@ def ratio_of(eps: float, rounding: Rounding = "nearest", digits: int = 3) -> str
 
 @_of_any
 def confidence(alpha: float) -> str:
-    """1 - alpha in percent, rounded down: ``99.9999 %``."""
+    """Return 1 - alpha in percent, rounded down, such as ``99.9999 %``."""
     value = _decimal(alpha)
     if value < Decimal("1e-9"):
         return "> 99.9999999 %"
@@ -154,7 +157,7 @@ def confidence(alpha: float) -> str:
 
 @_of_any
 def format_p_value(p: float) -> str:
-    """``3e-212``, rounded up; ``< 1e-300`` when it is too small for a float."""
+    """Return a p-value rounded up, such as ``3e-212``, or ``< 1e-300`` for smaller ones."""
     if p < 1e-300:
         return "< 1e-300"
     value = _decimal(p)
@@ -167,7 +170,7 @@ def format_p_value(p: float) -> str:
 
 @_of_any
 def format_e_value(e: float) -> str:
-    """``4e9``, rounded down; ``> 1e300`` when it is too large for a float."""
+    """Return an e-value rounded down, such as ``4e9``, or ``> 1e300`` for larger ones."""
     if e > 1e300:
         return "> 1e300"
     value = _decimal(e)
@@ -176,7 +179,7 @@ def format_e_value(e: float) -> str:
 
 @_of_any
 def format_seconds(value: float, compact: bool = False) -> str:
-    """``0.8 s``, ``2 min 5 s``; `compact` keeps to seconds, for tables."""
+    """Return ``0.8 s`` or ``2 min 5 s``; `compact` keeps to seconds, for tables."""
     if math.isinf(value):
         return "infinity"
     if value < 0.0995:
@@ -193,7 +196,7 @@ def format_seconds(value: float, compact: bool = False) -> str:
 
 
 def seed(value: int) -> str:
-    """``8f2c``: what ``--dp-seed`` takes."""
+    """Return a seed as ``--dp-seed`` takes it, such as ``8f2c``."""
     return format(int(value), "x")
 
 
@@ -215,7 +218,7 @@ def _plain(value: Decimal, trim: bool = False) -> str:
 
 
 def _significant(value: Decimal, digits: int, rounding: Rounding) -> str:
-    """`digits` significant digits; every digit left of the point, up to a million."""
+    """Return `digits` significant digits, and all digits left of the point up to a million."""
     exponent = value.adjusted()
     if exponent < -3 or exponent >= 6:
         scaled = _places(value.scaleb(-exponent), digits - 1, rounding)
@@ -230,7 +233,7 @@ def _significant(value: Decimal, digits: int, rounding: Rounding) -> str:
 
 
 def seldom(p: float) -> str:
-    """How seldom something comes of at least this probability: 1 in ``4,100``, two digits of it."""
+    """Return n for a probability of 1 in n or more, in two digits, such as ``4,100``."""
     often = math.floor(1 / max(p, 1e-15))
     unit = 10 ** max(len(str(often)) - 2, 0)
     return format_count(often // unit * unit)
@@ -244,7 +247,7 @@ def known_number(value: float, error: float) -> str:
 
 
 def value(parameter: str, number: str, sign: str = "=") -> str:
-    """``eps = 1.7``; of a claim by a curve, ``loss = 1.7 times the claim``."""
+    """Return ``eps = 1.7``, or ``loss = 1.7 times the claim`` for a claim by a curve."""
     if parameter == "scale":
         return f"loss {sign} {number} times the claim"
     return f"{parameter} {sign} {number}"

@@ -30,7 +30,7 @@ NEVER_GETS = 'If it never gets any, write beyond="off" into the claim.'
 
 
 def inputs(example: Counterexample, width: int) -> list[str]:
-    """D and D', and the values of parameters that were drawn with them."""
+    """Return lines for D, for D', and for the parameters that were drawn with them."""
     from pytest_dp.data import describe
     from pytest_dp.data.describing import whole
 
@@ -161,7 +161,7 @@ def _without(idle: Sequence[Any], record: Any) -> Any:
 
 
 def _record(record: Any, *, partly: bool) -> str:
-    """All that a record holds, or as many of its fields as a few lines take; `partly` of more."""
+    """Return a record in full, or as many fields as fit; `partly` means that others are missing."""
     from pytest_dp.data import describe
     from pytest_dp.data.describing import whole
 
@@ -250,7 +250,7 @@ def as_source_lines(result: Result) -> list[str]:
 
 
 def field(label: str, text: str, width: int) -> list[str]:
-    """`text` after `label`, wrapped under itself, and cut when it gets very long."""
+    """Return `text` after `label` in lines, wrapped under itself and cut if it is very long."""
     room = width - len(label)
     lines = [
         line

@@ -198,7 +198,7 @@ class Record(Outcome):
         *,
         pictures: bool = False,
     ) -> Self:
-        """The record of an audit that ran; its pictures take a moment, and some kilobytes."""
+        """Return the record of an audit that ran; its pictures take time and some kilobytes."""
         example = result.counterexample
         e_value, notes = finite(result.e_value), tuple(map(str, result.notes))
         drawn = None

@@ -137,7 +137,7 @@ def _samples(record: Record) -> str:
 
 
 def _grade(record: Record) -> str:
-    """Why a pass is worth no more; empty where its reason, or a loss that was computed, says so."""
+    """Return why a pass is not worth more; empty if its reason or a computed loss says so."""
     if record.far_below is not None or record.strength not in ("weak", "fair"):
         return ""
     if record.over_now:

@@ -42,7 +42,7 @@ NO_RUNS = "No effort was left for fresh runs: raise max_samples or max_seconds t
 
 
 def violation(result: Result) -> str:
-    """The message of `PrivacyViolation`: what is broken, where, on which inputs, what to do."""
+    """Return the message of `PrivacyViolation`: what is broken where, on which inputs, advice."""
     lines = [headline(result)]
     if len(lines[0]) > LINE_WIDTH - len("PrivacyViolation: "):
         at = lines[0].find(" for ") if result.outside else lines[0].rfind(" (")
@@ -130,7 +130,7 @@ def counterexample_lines(
     width: int,
     shown: Callable[[Counterexample, int], list[str]] = inputs,
 ) -> list[str]:
-    """D, D' and S, what S shows as a sentence, and what was counted, aligned."""
+    """Return aligned lines for D, D' and S, a sentence on S, and the counts."""
     lines = [*shown(example, width), *field("S  = ", f"{{{example.event}}}", width)]
     lines += [*_examples(example, width), ""]
     by_bets = _by_bets(result, example)
@@ -278,7 +278,7 @@ def _evidence(result: Result, example: Counterexample | None) -> list[str]:
 
 
 def _p_value(result: Result, example: Counterexample) -> str:
-    """StatDP's; of claims of more than ε, one that says nothing below a level."""
+    """Return StatDP's p-value; for claims of more than ε, only a limit if it is small."""
     is_exact = result.claim.promise.guarantee.largest_ratio is not None
     if is_exact or example.p_value >= LEAST_SHOWN:
         return f"p-value {numbers.format_p_value(example.p_value)}"

@@ -18,7 +18,7 @@ _AS_TEXT = {"NaN": math.nan, "-Infinity": -math.inf}
 
 
 def finite(value: float | None) -> float | None:
-    """JSON has no infinity."""
+    """Return a finite number, or None, as JSON has no infinity."""
     return None if value is None or not math.isfinite(value) else float(value)
 
 

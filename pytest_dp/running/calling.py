@@ -81,7 +81,7 @@ class Call:
     def in_manner(
         self, method: str, params: dict[str, Any], rng: str | None, size: str | None
     ) -> Call:
-        """A call of the same mechanism, or another method of its object, in another manner."""
+        """Return a call with other keywords, of this mechanism or a method of its object."""
         mechanism: Any = self.mechanism
         mechanism = getattr(mechanism.__self__, method) if method else mechanism
         return replace(self, rng=rng, size=size).of(mechanism, params)
@@ -116,7 +116,7 @@ class Call:
         generator: np.random.Generator,
         before: Callable[[int], None] | None = None,
     ) -> Outputs:
-        """`count` outputs on `data`: a list, or an array whose first axis is samples.
+        """Return `count` outputs on `data`: a list, or an array with samples as its first axis.
 
         Where there is one draw a call, `before` is called ahead of each, with its number.
         """
@@ -141,7 +141,7 @@ class Call:
         return self._draw_vectorized(data, count, self._keywords(generator))
 
     def _called(self, data: Any, keywords: dict[str, Any]) -> Callable[[], Any]:
-        """A call of the mechanism, with the parameters that come with the input, if any do."""
+        """Return a call of the mechanism, with parameters if these come with the input."""
         if isinstance(data, WithParams):
             return partial(self.mechanism, data.data, **{**keywords, **data.params})
         return partial(self.mechanism, data, **keywords)

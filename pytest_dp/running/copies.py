@@ -101,7 +101,7 @@ class Pristine:
         self._spare = None
 
     def fresh(self, *inputs: Any) -> tuple[Any, list[Any]]:
-        """A new copy, and inputs in which instances of copied classes are of the same classes.
+        """Return a new copy, and inputs with their instances moved to the copied classes.
 
         Raises CannotCopy if there can be none.
         """
@@ -275,7 +275,10 @@ def _imports_of(code: types.CodeType) -> list[str]:
 
 
 def _as_new_class(reduced: Any) -> Any:
-    """Without the number by which cloudpickle would find the class itself in this process."""
+    """Return a reduced class without the number that identifies it in this process.
+
+    By this number, cloudpickle would find the class itself.
+    """
     make, arguments, *rest = reduced
     return make, (*arguments[:-2], None, arguments[-1]), *rest
 

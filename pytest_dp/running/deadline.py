@@ -82,7 +82,7 @@ class Deadline:
         return self._last - self.spent()
 
     def sooner(self, share: float) -> Deadline:
-        """After `share` of this time no more work is begun; what is under way may go on."""
+        """Return a deadline that begins no work after `share` of this time, but lets it end."""
         at = self._last - (1 - share) * self.allowed if self.allowed < math.inf else math.inf
         return Deadline(at, self._last, self.allowed, self._watch)
 

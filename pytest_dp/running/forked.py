@@ -208,7 +208,10 @@ def _end_with(work: Callable[..., None], *args: Any) -> NoReturn:
 
 
 def _wait_for_requests(call: Call, pipe: Connection) -> None:
-    """In the process that was forked: fork one for each request, until the other end is closed."""
+    """Fork a process for each request, until the other end is closed.
+
+    It runs in a process that was itself forked.
+    """
     os.setsid()  # so that it can be ended with all that it forks
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGALRM):
         signal.signal(number, signal.SIG_DFL)
@@ -255,7 +258,10 @@ def _cut_off(kept: int) -> None:
 
 
 def _answer(call: Call, generators: list[Any] | None, request: bytes, pipe: Connection) -> None:
-    """In a process that was forked by it: send the outputs, or why there are none."""
+    """Send the outputs, or why there are none.
+
+    It runs in a process that `_wait_for_requests` forked.
+    """
     pipe.send_bytes(_outputs_sent(call, generators or [], request))
 
 
@@ -319,7 +325,7 @@ def files_read(
 
 
 def _written_at(file: str) -> float:
-    """When a file or a folder was written, in seconds since 1970; 0 if there is nothing in it."""
+    """Return when a file or folder was written, in seconds since 1970; 0 if it holds nothing."""
     try:
         found = Path(file).stat()
     except (OSError, ValueError):

@@ -118,7 +118,7 @@ def _put_back(captured: Captured) -> Iterator[None]:
 
 
 def states(rng: np.random.Generator, captured: Captured) -> list[Any]:
-    """Where all sources within reach are, `rng` among them, as values to compare."""
+    """Return the states of all reachable sources and of `rng`, as values to compare."""
     return _states((rng, NUMPYS, PYTHONS, *captured.generators))
 
 
@@ -130,7 +130,7 @@ def _states(sources: tuple[Any, ...]) -> list[Any]:
 def seed_randomness(
     sequence: np.random.SeedSequence, captured: Captured
 ) -> Iterator[np.random.Generator]:
-    """A generator for the mechanism, with all other reachable randomness seeded meanwhile.
+    """Seed all reachable randomness within the block, and yield a generator for the mechanism.
 
     ``np.random``, `random` and the `captured` generators draw from streams of their own.
     """
@@ -182,11 +182,11 @@ class Runs:
         self._stack.close()
 
     def states(self) -> list[Any]:
-        """Where all sources are, as values to compare."""
+        """Return the states of all sources, as values to compare."""
         return _states(self._sources)
 
     def used_since(self, states: list[Any]) -> dict[int, Any]:
-        """Where those sources are by now that have moved."""
+        """Return the new states of the sources that were used since these `states`."""
         now = enumerate(self.states())
         return {k: state for k, state in now if state != states[k]}
 
@@ -287,7 +287,7 @@ def _restarts_numbers(source: Any, sequence: np.random.SeedSequence, count: int)
 def _random_words(
     sequence: np.random.SeedSequence, count: int
 ) -> np.ndarray[Any, np.dtype[np.uint64]]:
-    """128 random bits for each run."""
+    """Return 128 random bits for each run."""
     return np.random.Philox(sequence).random_raw(2 * count).reshape(count, 2)
 
 
@@ -307,7 +307,10 @@ def _restarts_philox(bits: Any, sequence: np.random.SeedSequence, count: int) ->
 
 
 def _restarts_pcg(bits: Any, sequence: np.random.SeedSequence, count: int) -> Restart:
-    """Each run has a random state of 128 bits; they differ but for a chance of 2^-128 a pair."""
+    """Return a function that restarts each run at a random state of 128 bits.
+
+    Two runs have the same state with probability 2^-128.
+    """
     inner = {"state": 0, "inc": type(bits)(sequence).state["state"]["inc"]}
     state = {"bit_generator": type(bits).__name__, "state": inner, "has_uint32": 0, "uinteger": 0}
     starts = [high << 64 | low for high, low in _random_words(sequence, count).tolist()]

@@ -25,7 +25,7 @@ from pytest_dp.running.stand_ins import (
 
 
 def run_instrumented(call: Call, data: Any, instrument: Instrument, deadline: Deadline) -> Any:
-    """The output of one run of a new copy, on a copy of the input; a `Raised` where it raises.
+    """Return the output of a run of a new copy on a copy of the input; `Raised` if it raises.
 
     Of a vectorised mechanism, one row is asked for. The instrument is asked for whatever the copy
     draws with what it is given, with generators that it keeps, and with functions of `random`,
@@ -61,7 +61,7 @@ def run_copy(
     names: Mapping[str, Any] | None = None,
     params: Mapping[str, Any] | None = None,
 ) -> Any:
-    """The output of one run of a new copy, as `run_instrumented`, with the instrument in place.
+    """Return the output of a run of a new copy, with the instrument already in place.
 
     An `Input` in place of data is copied faster. Functions of the copy find what `names` has in
     place of Python's own, and its parameters are changed to those of `params`.

@@ -105,7 +105,7 @@ class Law:
         return np.floor(x) if self.lattice else np.asarray(x, float)
 
     def log_between(self, low: Floats, high: Floats) -> Floats:
-        """Logarithm of the probability of more than `low`, and at most `high`; may be -inf.
+        """Return the log probability of more than `low` and at most `high`; it may be -inf.
 
         It is the difference of two probabilities, from the side where these are smaller, so that
         few digits cancel.
@@ -120,7 +120,7 @@ class Law:
 
 
 def _log_one_minus_exp(x: Floats) -> Floats:
-    """log(1 - exp(x)) for x of at most 0."""
+    """Return log(1 - exp(x)) for x of at most 0."""
     return np.where(x > -0.7, np.log(-np.expm1(x)), np.log1p(-np.exp(x)))
 
 

@@ -47,8 +47,11 @@ _OUTSIDE = {
 
 
 @functools.cache
-def _heed_outside() -> None:
-    """Once, as hooks cannot be taken away: let instruments note what goes on outside."""
+def _install_audit_hook() -> None:
+    """Install the audit hook that lets instruments note events outside.
+
+    It is installed once, as hooks cannot be removed.
+    """
     sys.addaudithook(lambda event, _: _note_outside(event) if event in _OUTSIDE else None)
 
 
@@ -82,7 +85,7 @@ def current_instrument() -> Instrument | None:
 
 @contextmanager
 def _apply_to_thread(instrument: Instrument) -> Iterator[None]:
-    _heed_outside()
+    _install_audit_hook()
     was_drawn_unasked()  # by what ran before
     mine = _RUNNING.setdefault(threading.get_ident(), [])
     mine.append(instrument)
@@ -185,7 +188,7 @@ def _replacements() -> Replacements:
 
 
 def _further() -> tuple[Place, ...]:
-    """Functions that draw on the operating system, and a few of ``np.random`` that remain."""
+    """Return where functions draw on the operating system, or on the rest of ``np.random``."""
     places: list[Place] = [
         (secrets, name, _wrap_function(SECRETS, name, vars(secrets)[name]))
         for name in sorted(SYSTEM & vars(secrets).keys())

@@ -37,7 +37,10 @@ def record_opened_files() -> Iterator[list[str]]:
 
 @cache
 def _add_hook() -> None:
-    """Once, as hooks cannot be taken away; it does nothing where nobody heeds files."""
+    """Install the audit hook that notes opened files.
+
+    It is installed once, as hooks cannot be removed. It does nothing while nobody asks for files.
+    """
     sys.addaudithook(
         lambda event, args: _note_opened_file(*_HEEDED[-1], event, args) if _HEEDED else None
     )

@@ -58,7 +58,7 @@ def draw_per_run(
     sequence: np.random.SeedSequence,
     idle: frozenset[int],
 ) -> Outputs:
-    """The outputs of a chunk, each from the stream of its run, some of them checked on a copy.
+    """Return the outputs of a chunk, each from its run's stream; check some of them on a copy.
 
     Raises CannotCouple if an output that was checked depends on more than the input and the stream.
     """
@@ -82,7 +82,7 @@ def _attempt(
     sequence: np.random.SeedSequence,
     idle: frozenset[int],
 ) -> Outputs | None:
-    """As `draw_per_run`; None if a source was used that should be idle."""
+    """Return outputs like `draw_per_run`; None if a source that should be idle was used."""
     choose = np.random.default_rng(child(sequence, CHECK_CHILD))
     checked = choose.integers(count, size=int(RERUN_SHARE * count + 0.25 + choose.random()))
     with Runs(sequence, count, call.captured, idle) as runs:

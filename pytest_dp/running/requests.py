@@ -163,7 +163,7 @@ def is_diagnostic() -> bool:
 
 
 def stack() -> tuple[Site, ...]:
-    """The lines that lead to the draw under way, innermost first; without those of libraries.
+    """Return the lines that lead to the current draw, innermost first; no lines of libraries.
 
     Ends where the mechanism was called.
     """

@@ -59,7 +59,7 @@ class Log(Instrument):
         self.recorder: np.random.Generator = stand_in(self, RNG)
 
     def replacing(self, rows: Bools) -> Log:
-        """For the same call again, in which these rows get other noise."""
+        """Return a log for the same call again, with other noise in these rows."""
         return Log(self._sequence, self.rows, rows)
 
     def attribute(self, source: Source, name: str) -> Any:
@@ -108,9 +108,9 @@ class Log(Instrument):
 def draw_row_aligned(
     call: Call, data: Any, count: int, sequence: np.random.SeedSequence
 ) -> tuple[Outputs, bytes]:
-    """The outputs of a chunk, and a digest of the noise in it: to be the same on every input.
+    """Return the outputs of a chunk, and a digest of its noise that is equal on every input.
 
-    Raises CannotCouple if a draw uses more than its row of the noise, or if that cannot be told.
+    Raises CannotCouple if a draw uses more than its row of the noise, or if this is unclear.
     """
     log = Log(sequence, count)
     with _guarded_sources(call, sequence) as runs:
@@ -163,7 +163,7 @@ def _half(count: int, choose: np.random.Generator) -> Bools:
 
 
 def _guarded_sources(call: Call, sequence: np.random.SeedSequence) -> Runs:
-    """No generator starts afresh, and none may be used: what a log records comes from others."""
+    """Return runs that refuse all sources, as a log gives the mechanism its noise."""
     sources = range(1, 3 + len(call.captured.generators))
     return Runs(sequence, 1, call.captured, frozenset(sources))
 
@@ -178,7 +178,7 @@ def _logged_call(call: Call, data: Any, log: Log, runs: Runs) -> tuple[Outputs, 
 
 
 def _check_rows(outputs: Outputs, again: Outputs, same_noise: Bools) -> None:
-    """Rows with the same noise have to be the same."""
+    """Raise CannotCouple if rows with the same noise differ."""
     if isinstance(outputs, np.ndarray) and isinstance(again, np.ndarray):
         agree = same(outputs[same_noise], again[same_noise])
     else:

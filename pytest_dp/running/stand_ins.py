@@ -92,16 +92,16 @@ class Instrument:
         return self._plain[kind]
 
     def draw(self, request: Request) -> Any:
-        """The answer to a request for random numbers; raises CannotInstrument if there is none."""
+        """Return random numbers for a request; raise CannotInstrument if there are none."""
         raise NotImplementedError
 
     def other(self, source: Source, name: str) -> Any:
-        """Any attribute that does not draw: by default, it is refused."""
+        """Return any attribute that does not draw; by default, refuse it."""
         copies = name in COPYING
         self.refuse(f"it copies {source.name}" if copies else f"it uses {source.name}.{name}")
 
     def created(self, source: Source, seed: tuple[Any, ...]) -> None:
-        """Called where a mechanism makes a generator, or seeds one; a new one has no `seed`."""
+        """Note that a mechanism makes or seeds a generator; a new one has no `seed`."""
 
     def attribute(self, source: Source, name: str) -> Any:
         """Return the stand-in for an attribute of a generator."""

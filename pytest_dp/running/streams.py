@@ -63,7 +63,7 @@ def claim_seed(name: str, mechanism: Any) -> int:
 
 
 def definition_of(mechanism: Any) -> Any:
-    """The function or class that says what it does: beneath wrappers, partials and objects."""
+    """Return the function or class that defines a mechanism, inside of wrappers and partials."""
     inner = inspect.unwrap(mechanism)
     while isinstance(inner, functools.partial):
         inner = inspect.unwrap(inner.func)

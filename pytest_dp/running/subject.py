@@ -154,7 +154,7 @@ class Subject:
         used = self.runner.on(call, on_copy)
 
         def drawn(count: int) -> tuple[Outputs, bool]:
-            """Outputs, all of the same stream, and whether the last of them made use of it."""
+            """Return outputs of one stream, and whether the last of them used it."""
             return self._drawn(used, on_copy, [0] * count, deadline)
 
         outputs, moved = drawn(TRIAL_RUNS)
@@ -272,7 +272,7 @@ class Subject:
             self.runs += self.call.made.runs - made
 
     def untried(self, dataset: Input, key: tuple[int, ...], deadline: Deadline) -> Any:
-        """One output of a copy that nothing was tried on before; of itself, where there is none."""
+        """Return one output of an unused copy, or of the mechanism if it cannot be copied."""
         call = self.call
         with suppress(CannotCopy):
             call, (dataset,) = self._copied(dataset)
@@ -322,7 +322,7 @@ class Subject:
         ]
 
     def before_all(self, *, forks: bool = False) -> Subject | None:
-        """The mechanism as before the first audit, perhaps in forks; None if this is the first."""
+        """Return the mechanism as before all audits, or in forks; None if this is the first."""
         if self._first.pristine is self._pristine or (forks and self._first.origin is None):
             return None
         before = copy.copy(self)

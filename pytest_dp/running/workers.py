@@ -230,7 +230,10 @@ _ONE_AT_A_TIME = threading.Lock()
 
 
 def _work(order: Order, sent: bytes, groups: list[Group], left: Left) -> Sent:
-    """One job, in a worker. Errors are sent back: if they were raised, joblib would end it."""
+    """Run one job in a worker.
+
+    Errors are sent back, as joblib would end the worker if they were raised.
+    """
     with _ONE_AT_A_TIME:
         started = clocks.process_seconds()
         shared = _run_job(order, sent, groups, left.deadline())
@@ -284,7 +287,7 @@ def _load_mechanism(order: Order, deadline: Deadline) -> tuple[Call, Trial]:
 
 @functools.lru_cache(maxsize=1)
 def _function(sent: bytes) -> Callable[[Outputs], Any]:
-    """In a worker: the function of the jobs before, if this is the same."""
+    """Return the function that a worker was sent, kept if the last job had the same."""
     return _unpickle(sent)  # type: ignore[no-any-return]
 
 

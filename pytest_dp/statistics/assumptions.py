@@ -33,7 +33,7 @@ smaller: the chi-squared law is a worse approximation (5 is the usual rule). By 
 def same_in_all_chunks(
     hits: Ints, sizes: Ints, max_groups: int = MAX_GROUPS
 ) -> tuple[float, list[float]]:
-    """Pearson's chi-squared test that an event is equally likely in all chunks (approximate).
+    """Test by Pearson's chi-squared that an event is equally likely in all chunks (approximate).
 
     `hits` and `sizes` are the outputs in the event, and the runs, of each chunk, in the order of
     the runs. With the p-value, which is 1.0 if there are too few hits to tell, come the event's
@@ -64,9 +64,9 @@ def all_come_before(last: int, hits: int, runs: int) -> float:
 
 
 def two_samples(hits: tuple[int, int], runs: tuple[int, int]) -> float:
-    """Fisher's exact test, two-sided (twice the smaller tail), that both have the same frequency.
+    """Return the two-sided p-value of Fisher's exact test that both frequencies are equal.
 
-    Exact for any two samples of runs that are exchangeable.
+    It is twice the smaller tail, and exact for any two samples of runs that are exchangeable.
     """
     first, other = zip(hits, runs, strict=True)
     return min(1.0, 2 * math.exp(min(log_tail(*first, *other), log_tail(*other, *first))))
@@ -149,7 +149,7 @@ def _disagreements(first: Bools, second: Bools) -> tuple[float, float]:
 
 
 def log_e_value(counts: Ints, probabilities: Floats, outside: int, residual: float) -> float:
-    """Evidence, as a logarithm, that outputs are not independent draws from a known distribution.
+    """Return the log e-value against outputs being independent draws of a known distribution.
 
     The likelihood of the counts under a mixture of all distributions (Dirichlet's), over the
     largest that they have under the known one. Its mean is at most 1 if that is true, so it reaches

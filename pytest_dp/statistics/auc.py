@@ -73,7 +73,7 @@ class AreaBets:
         self._stakes = np.logaddexp(self._stakes, fresh) - math.log(2)
 
     def lower(self, alpha: float) -> float:
-        """An area that some attack has, at least, with confidence ``1 - alpha`` at any time."""
+        """Return an area that some attack reaches, with confidence ``1 - alpha`` at any time."""
         return self._bound(0, alpha)
 
     def upper(self, alpha: float) -> float:
@@ -127,9 +127,9 @@ def area(inside: Floats, outside: Floats) -> tuple[float, float]:
 
 
 def resolution(claimed: float, pairs: int, alpha: float) -> float:
-    """The smallest area that so many pairs refute the claim by, with 95 % power (approximate).
+    """Return the smallest area at which `pairs` refute the claim with 95 % power (approximate).
 
-    By wins and losses, with what it costs not to know the fraction; infinite if there is none.
+    By wins and losses, with the cost of not knowing the fraction; infinite if there is none.
     """
     enough = -math.log(alpha) + math.log(PRIOR.sum() * 2)
     areas = np.linspace(claimed, 1.0, 1_001)[1:]

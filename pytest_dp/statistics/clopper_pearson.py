@@ -29,7 +29,7 @@ def interval(count: int, runs: int, alpha: float) -> tuple[float, float]:
 
 
 def lower(count: int, runs: int, alpha: float) -> float:
-    """One-sided lower confidence bound: above the true probability with chance `alpha` at most."""
+    """Return a lower confidence bound: above the true probability with chance at most `alpha`."""
     if count == 0:
         return 0.0
     bound = float(betaincinv(count, runs - count + 1, alpha))
@@ -37,7 +37,7 @@ def lower(count: int, runs: int, alpha: float) -> float:
 
 
 def upper(count: int, runs: int, alpha: float) -> float:
-    """One-sided upper confidence bound: below the true probability with chance `alpha` at most."""
+    """Return an upper confidence bound: below the true probability with chance at most `alpha`."""
     if count == runs:
         return 1.0
     # The inverse of the complement: with 1 - alpha, a small alpha would be rounded away.
@@ -46,7 +46,7 @@ def upper(count: int, runs: int, alpha: float) -> float:
 
 
 def eps_lower(c1: int, n1: int, c2: int, n2: int, alpha: float, delta: float = 0.0) -> float:
-    """Lower confidence bound on ε, in nats, from one event's counts on two neighbouring inputs.
+    """Return a lower confidence bound on ε, in nats, from an event's counts on two neighbours.
 
     With probability at least `1 - alpha`, the mechanism is not (ε, `delta`)-DP for any ε below the
     bound. The event, the pair and its order must have been chosen on other samples: `c1` of `n1`
@@ -64,13 +64,13 @@ def eps_lower(c1: int, n1: int, c2: int, n2: int, alpha: float, delta: float = 0
 
 
 def delta_lower(c1: int, n1: int, c2: int, n2: int, eps: float, alpha: float) -> float:
-    """Lower confidence bound on δ at a given ε; 0.0 says that the counts prove nothing."""
+    """Return a lower confidence bound on δ at a given ε; 0.0 if the counts prove nothing."""
     rarer = upper(c2, n2, alpha / 2)
     return max(lower(c1, n1, alpha / 2) - math.exp(eps) * rarer * (1 + PRODUCT_ROUNDING), 0.0)
 
 
 def claim_lower(c1: int, n1: int, c2: int, n2: int, guarantee: Guarantee, alpha: float) -> float:
-    """Lower confidence bound on the parameter of a guarantee; 0.0 if the counts prove nothing."""
+    """Return a lower confidence bound on the parameter; 0.0 if the counts prove nothing."""
     if guarantee.eps is not None:
         return eps_lower(c1, n1, c2, n2, alpha, guarantee.delta)
     likelier, rarer = lower(c1, n1, alpha / 2), upper(c2, n2, alpha / 2)

@@ -52,9 +52,9 @@ class EventBets:
 
 
 def _tables(stick: HockeyStick) -> tuple[Floats, Floats]:
-    """Log growth for the four or nine kinds of pairs, and every fraction of the largest stake.
+    """Return the log growth of each kind of pair at each fraction of the largest stake.
 
-    One way, and both ways.
+    First for bets one way on four kinds, then for bets both ways on nine kinds.
     """
     largest = 1 / (np.exp(np.array([stick.eps])) + stick.delta)
     stakes = largest * FRACTIONS
@@ -97,7 +97,7 @@ def by_rung(bets: Floats) -> Floats:
 
 
 def contingency(joint: Ints | Floats) -> Floats:
-    """Counts of (both, only the likelier, only the rarer, neither) for the events that cut bins.
+    """Return counts of (both, only the likelier, only the rarer, neither) for events that cut bins.
 
     Of shape (2 * (b - 1), 4): for the events "bin k or higher", which D should make likelier, then
     for "below bin k", which D' should. `joint` is as in `Record.joint`.
@@ -132,7 +132,7 @@ def contingency_both_ways(joint: Ints | Floats) -> Floats:
 
 @lru_cache(maxsize=64)
 def _corners(b: int) -> Ints:
-    """Where the parts of pairs of outputs begin and end in cumulative counts, shape (4, 4, k)."""
+    """Return where parts of pairs begin and end in cumulative counts, shape (4, 4, k)."""
     j, k = np.triu_indices(b - 1)
     ends = np.stack([np.zeros_like(j), j + 1, k + 1, np.full_like(j, b)])
     return ends[:, None, :] * (b + 1) + ends[None, :, :]

@@ -257,9 +257,9 @@ def ledger_of(guarantee: Guarantee) -> Ledger:
 
 
 def suspicion(record: Record, guarantee: Guarantee) -> float:
-    """Standard errors by which the best bet against a claim gained on a record; 0 if none did.
+    """Return by how many standard errors the best bet against a claim gained; 0 if none did.
 
-    What it gains is about half of their square.
+    The gain is about half of their square.
     """
     if not record.joint:
         return 0.0

@@ -19,7 +19,7 @@ from pytest_dp.basics.bisection import MAX_EXCESS, smallest
 
 
 def half_width(p: float, q: float, correlation: float, runs: int, alpha: float) -> float:
-    """By how much the logarithm of the ratio of two shares may be off, with chance `alpha`.
+    """Return how far the log ratio of two shares may be off, with chance `alpha`.
 
     Approximate. `p` and `q` are the shares of runs on D and on D', above 0; `correlation` is that
     of the event in the same run on both. In nats; infinite where the runs say nothing.
@@ -44,7 +44,7 @@ def half_width(p: float, q: float, correlation: float, runs: int, alpha: float) 
 
 
 def loss(c1: int, c2: int, both: int, runs: int, alpha: float) -> tuple[float, float]:
-    """The logarithm of the ratio of two shares of so many runs, in nats, and its `half_width`.
+    """Return the log ratio of two shares of all runs, in nats, and its `half_width`.
 
     The event held in `c1` runs on D and in `c2` on D', in `both` on either with the same random
     numbers. Of counts of 0, both are infinite; it is NaN if it never held.

@@ -69,11 +69,11 @@ def sticks_of(guarantee: Guarantee) -> Sticks:
 
 @lru_cache(maxsize=CACHE_SIZE)
 def tails(guesses: int, canaries: int, sticks: Sticks, runs: int = 1) -> Floats:
-    """The largest chance of at least v right guesses, for v from 0 to all of them; never rises.
+    """Return the largest chance of at least v right guesses, for each v from 0; never rising.
 
-    There are so many `guesses` in each of so many `runs`. In one run, of one pair of eps and delta
-    it is attained, unless delta is so large that it is above 1 somewhere; of several it is the
-    least of what each allows.
+    Each of the `runs` runs has `guesses` guesses. In one run, one pair of eps and delta attains the
+    chance, unless delta is so large that it is above 1 somewhere. For several pairs, it is the
+    least chance that any of them allows.
     """
     reached: Floats = np.exp(_log_tails(guesses, canaries, sticks))
     if runs > 1:
@@ -87,7 +87,10 @@ def tails(guesses: int, canaries: int, sticks: Sticks, runs: int = 1) -> Floats:
 
 @lru_cache(maxsize=CACHE_SIZE)
 def _log_tails(guesses: int, canaries: int, sticks: Sticks) -> Floats:
-    """Their logarithms: what is too small for floats is not 0, which would refute and pay all."""
+    """Return the logarithms of `tails` for one run.
+
+    As floats, tiny chances would be 0: they would refute every claim and win every bet.
+    """
     reached = np.zeros(guesses + 1)
     for eps, delta in sticks:
         one = logs_of_coins(eps, guesses)
@@ -136,7 +139,7 @@ def to_refute(
 
 
 def fewest(sticks: Sticks, alpha: float) -> int | None:
-    """The fewest canaries by which a mechanism that hides nothing is refuted; None if none are."""
+    """Return the fewest canaries that refute a mechanism without noise; None if none do."""
 
     def enough(canaries: int) -> bool:
         return bool(tails(most(canaries), canaries, sticks)[-1] <= alpha)

@@ -109,9 +109,9 @@ class Proof:
     def runs(
         self, p1: float, p2: float, guarantee: Guarantee, alpha: float, limit: int
     ) -> int | None:
-        """Runs on each input that nearly always refute a claim, to 2 %; None if more than so many.
+        """Return the runs on each input that nearly always refute a claim; None above `limit`.
 
-        By an event with these probabilities.
+        They refute by an event with these probabilities. Their number is exact to 2 %.
         """
 
         def enough(runs: float) -> bool:
@@ -161,7 +161,7 @@ def likelier_under_laplace(c: float, loss: float) -> float:
 
 
 def unlucky(p1: float, n1: int, p2: float, n2: int) -> Counts:
-    """Counts of an event with these probabilities that show less than others do, nearly always."""
+    """Return counts of an event with these probabilities that show less than nearly all others."""
     low, high = _off(p1, n1, -1), _off(p2, n2, 1)
     return Counts(math.floor(low * n1), n1, math.ceil(high * n2), n2, (p1, p2))
 

@@ -56,9 +56,9 @@ def logistic(
 
 
 def quantile_levels(runs: int, even: int, far_out: int, least: float) -> Floats:
-    """Levels of quantiles by which values are cut: some even, others ever farther in both tails.
+    """Return levels of quantiles for cuts: some even, others ever farther in both tails.
 
-    Beyond the last of these, `least` values of so many are expected.
+    Outside of the last level, `least` of `runs` values are expected.
     """
     far = float(logit(1 - min(least / max(runs, 1), 0.1)))
     tails = expit(np.linspace(-far, far, far_out))

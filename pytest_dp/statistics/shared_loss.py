@@ -50,7 +50,7 @@ def count_equal_losses(places: Iterable[tuple[Ints, Ints]], paired: bool) -> flo
 
 
 def _distance(labels1: Ints, labels2: Ints, paired: bool) -> tuple[float, float]:
-    """The squared loss of a place as labels show it, less what chance adds to it, and the latter.
+    """Return the squared loss of a place less the share of chance, and the share of chance.
 
     It is the chi-square distance, which for small losses is their square, in nats.
     """

@@ -69,7 +69,7 @@ class Attacks:
         return loss
 
     def growth(self, joint: Ints | Floats) -> Floats:
-        """Log growth on a record as in `Record.joint`, shape (rungs, attacks, fractions)."""
+        """Return the log growth on a `Record.joint`, shape (rungs, attacks, fractions)."""
         i, j = np.nonzero(joint)
         times = joint[i, j].astype(np.float64)
         stakes = self.stakes
@@ -82,7 +82,7 @@ class Attacks:
 
 
 def no_attacks(bins: int, rungs: int) -> Attacks:
-    """Nothing to bet on."""
+    """Return an empty set of attacks."""
     nothing = np.zeros((1, bins, 0))
     return Attacks(nothing, nothing, np.zeros((rungs, 0)))
 
@@ -120,7 +120,7 @@ def soft_attacks(ratio: Floats, prices: Floats) -> Floats:
 
 
 def against_sticks(ratio: Floats, prices: Floats, delta: Floats, sharpness: Floats) -> Attacks:
-    """Soft attacks against hockey sticks: on D, on D', and on both at once if a delta is claimed.
+    """Return soft attacks against hockey sticks: on D, on D', and on both if delta is claimed.
 
     `ratio` is that of `log_ratio_of`. Prices are exponentials of the losses; they and `delta` have
     the shape (rungs, sticks). An attack is multiplied by each factor in `sharpness` before it is

@@ -31,7 +31,7 @@ SMALLEST_FLOAT = 5e-324  # a p-value is never 0
 
 
 def p_value(c1: int, n1: int, c2: int, n2: int, eps: float) -> float:
-    """How surprising the counts are if `p1 <= exp(eps) * p2`: a p-value in one direction, above 0.
+    """Return a one-sided p-value, above 0, of the hypothesis `p1 <= exp(eps) * p2`.
 
     StatDP keeps each of the `c1` hits with probability exp(-ε), so that under the null hypothesis
     the kept count `T` and `c2` have success probabilities `p1 * exp(-ε) <= p2`. Fisher's exact
@@ -55,7 +55,7 @@ def log_p_value(c1: int, n1: int, c2: int, n2: int, eps: float) -> float:
 
 
 def eps_lower(c1: int, n1: int, c2: int, n2: int, alpha: float) -> float:
-    """Lower confidence bound on ε in nats: every claim below it is rejected by `p_value`.
+    """Return a lower confidence bound on ε in nats, below which `p_value` rejects every claim.
 
     0.0 if not even ε = 0 is rejected. The claim ε itself is rejected at `alpha` if and only if the
     bound reaches ε, up to 1e-6 by which the bound is rounded down.
@@ -78,7 +78,9 @@ def eps_lower(c1: int, n1: int, c2: int, n2: int, alpha: float) -> float:
 
 
 def log_tail(t: int, n1: int, c2: int, n2: int) -> float:
-    """Upper bound on `ln P(X >= t)`, ``X ~ Hypergeom(n1 + n2, n1, t + c2)``, tight to about 1e-7.
+    """Return an upper bound on `ln P(X >= t)`, ``X ~ Hypergeom(n1 + n2, n1, t + c2)``.
+
+    It is tight to about 1e-7.
 
     Deal n1 red cards and n2 black ones, one by one. Among the first `t + c2` there are at least `t`
     red ones exactly if at least `t` red ones come before the `(c2 + 1)`-th black one. So, with `B`
