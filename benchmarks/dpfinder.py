@@ -29,8 +29,8 @@ import scipy
 
 from benchmarks import mechanisms
 from pytest_dp.data.relations import AddRemoveOne, AllQueries
-from pytest_dp.methods.families import Family, of_queries, of_records
-from pytest_dp.methods.gradient import Found, Gradients
+from pytest_dp.methods.families import PairFamily, of_queries, of_records
+from pytest_dp.methods.gradient import FoundOutput, Gradients
 from pytest_dp.methods.smooth import Smooth
 from pytest_dp.running.calling import Call
 from pytest_dp.running.deadline import Deadline
@@ -123,7 +123,7 @@ class Algorithm:
     released: bool = False
     params: tuple[tuple[str, Any], ...] = (("eps", EPS),)
 
-    def family(self, rng: np.random.Generator) -> Family:
+    def family(self, rng: np.random.Generator) -> PairFamily:
         if self.name == "Sum":
             examples = [[-1.0, -0.5, 0.5, 1.0]]
             return of_records(examples, AddRemoveOne(), rng)
@@ -154,12 +154,12 @@ class Algorithm:
         p, q = self.chance(d1, outcome), self.chance(d2, outcome)
         return abs(math.log(p / q)) if p > 0 < q else math.inf if p + q > 0 else 0.0
 
-    def true_loss(self, found: Found) -> float:
+    def true_loss(self, found: FoundOutput) -> float:
         """Of what a search has found."""
         d1, d2 = (side.data(found.vector) for side in found.family.sides)
         return self.loss(d1, d2, self.outcome_of(found))
 
-    def outcome_of(self, found: Found) -> Any:
+    def outcome_of(self, found: FoundOutput) -> Any:
         _, values = found.output.key
         ends = {
             1: lambda t: (t, math.inf),

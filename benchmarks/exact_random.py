@@ -22,7 +22,7 @@ import numpy as np
 import scipy
 
 from pytest_dp.oracles.enumerated import Distribution
-from pytest_dp.oracles.enumerating import enumerated
+from pytest_dp.oracles.enumerating import enumerate_outputs
 from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.running.calling import Call
@@ -164,7 +164,7 @@ def compiled(source: str) -> Callable[..., Any]:
 def known(mechanism: Callable[..., Any], data: Any) -> Distribution:
     """Its distribution, by enumeration."""
     call = Call(mechanism, {}, "rng", pristine=Pristine((mechanism, {})))
-    return enumerated(call, data, Deadline(10.0))
+    return enumerate_outputs(call, data, Deadline(10.0))
 
 
 def compare(distribution: Distribution, outputs: list[Any]) -> tuple[float, int]:

@@ -28,12 +28,12 @@ from benchmarks.worst_inputs import WORST
 from pytest_dp import audit, between
 from pytest_dp.claiming.claim import expand
 from pytest_dp.claiming.settings import Settings
-from pytest_dp.pairs import resolved, source_of
+from pytest_dp.pairs import make_pair_source, resolve_promise
 from pytest_dp.pairs.pair_strategies import neighbours
 from pytest_dp.pairs.sources import Pair, PairSource
-from pytest_dp.proposers import widened
+from pytest_dp.proposers import widen_source
 from pytest_dp.proposers.constants import constants_of
-from pytest_dp.proposers.proposing import Explorer, Found
+from pytest_dp.proposers.proposing import Explorer, FoundPair
 from pytest_dp.running.calling import Call, prepare
 from pytest_dp.running.copies import Pristine
 
@@ -46,14 +46,14 @@ def prepared(mechanism: Callable[..., Any], claim: dict[str, Any]) -> tuple[Any,
     """A claim with its inputs looked up, the call, and the pairs that the claim gives."""
     whole = expand({"eps": 1.0, **claim})[0]
     call = prepare(mechanism, whole.arguments)
-    whole = replace(whole, promise=resolved(whole.promise))
+    whole = replace(whole, promise=resolve_promise(whole.promise))
     constants = constants_of(call.mechanism, call.params)
-    return whole, call, source_of(whole, 1, "inputs", constants=constants)
+    return whole, call, make_pair_source(whole, 1, "inputs", constants=constants)
 
 
 def explored(
     mechanism: Callable[..., Any], claim: dict[str, Any], start: Callable[[Pair], bool] = bool
-) -> Iterator[Found]:
+) -> Iterator[FoundPair]:
     """What symbolic runs find from some of a claim's pairs on."""
     whole, call, source = prepared(mechanism, claim)
     call = replace(call, pristine=Pristine((call.mechanism, call.params)))
@@ -65,7 +65,7 @@ def proposed(mechanism: Callable[..., Any], claim: dict[str, Any], *search: str)
     """What an audit would look at: with symbolic runs alone, without the pairs of the claim."""
     whole, call, source = prepared(mechanism, claim)
     settings = Settings(search=search, seed=1, max_seconds=3600)
-    source = widened(source, whole.promise, call, settings)
+    source = widen_source(source, whole.promise, call, settings)
     if search != ("symbolic",):
         yield from source.given
     for _ in range(MOST):
@@ -169,7 +169,7 @@ def worst(only: list[str]) -> None:
         started = cpu_seconds()
         whole, call, source = prepared(case.mechanism(), claim)
         drawn = max(case.moves(*pair.inputs) for pair in source.given)
-        source = widened(source, whole.promise, call, Settings(search=OLD, seed=1))
+        source = widen_source(source, whole.promise, call, Settings(search=OLD, seed=1))
         pairs = source.screener.screen().pairs
         seconds = cpu_seconds() - started
         best = max([drawn, *(case.moves(*pair.inputs) for pair in pairs)])

@@ -19,7 +19,7 @@ from pytest_dp.outputs.event_search import Rank, RankedEvent
 from pytest_dp.outputs.events import Between, Condition, Equals, Event, Is, OneOf
 from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.leaves import NUMBER
-from pytest_dp.outputs.noise_relations import Relation, without_noise
+from pytest_dp.outputs.noise_relations import NoiseRelation, without_noise
 from pytest_dp.outputs.table import Table
 from pytest_dp.privacy import Guarantee
 from pytest_dp.readers.lattices import Remainder
@@ -38,7 +38,7 @@ with a long output takes longer; noise that only later numbers share goes unnoti
 _FRACTIONS = {2: "half", 3: "a third", 4: "a quarter", 5: "a fifth", 10: "a tenth"}
 
 
-def simplest(
+def simplest_event(
     ranked: RankedEvent, table: Table, on_d: Bools, rank: Rank, kept_rank: float = KEPT_RANK
 ) -> RankedEvent:
     """Return the event that is easiest to read and nearly as suspicious on the same search samples.
@@ -201,7 +201,7 @@ _LEAKS = {
 def _trace(condition: Condition) -> str | None:
     """Describe the trace of noise that a condition is about, if it is about one."""
     argument = getattr(getattr(condition, "feature", None), "argument", None)
-    if isinstance(argument, Relation):
+    if isinstance(argument, NoiseRelation):
         many = {2: "Two", 3: "Three"}.get(len(argument.places), "Several")
         return (
             f"{many} numbers of the output share their noise: it cancels out in {argument}. Draw "

@@ -27,7 +27,7 @@ from pytest_dp.oracles.factors import compare, law_of
 from pytest_dp.oracles.rows import check_rows
 from pytest_dp.oracles.shift_loss import LossBound
 from pytest_dp.outputs.outcome import all_raised
-from pytest_dp.pairs import resolved, source_of
+from pytest_dp.pairs import make_pair_source, resolve_promise
 from pytest_dp.report import numbers
 from pytest_dp.results.outcome import Estimate, Mode
 from pytest_dp.results.result import Counterexample
@@ -218,10 +218,10 @@ def estimate(
     (claim,) = claims
     call = prepare(mechanism, claim.arguments)
     call = replace(call, pristine=Pristine((call.mechanism, call.params)))
-    resolved_claim = replace(claim, promise=resolved(claim.promise))
+    resolved_claim = replace(claim, promise=resolve_promise(claim.promise))
     where = "pairs" if claim.promise.inputs is None else "inputs"
     written = f"{where}={on_one_line(getattr(claim.promise, where))}"
-    pairs = source_of(resolved_claim, number or 0, written).given
+    pairs = make_pair_source(resolved_claim, number or 0, written).given
     seconds = DERIVING_TIME * float(claim.effort.get("max_seconds", 60.0))
     both = [pair.inputs for pair in pairs]
     try:

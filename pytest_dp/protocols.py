@@ -36,7 +36,7 @@ class Search(Protocol):
     def compared_values(self, call: Call, promise: Promise, settings: Settings) -> list[Any]:
         """Return values that the mechanism's code compares with, to make inputs of."""
 
-    def widened(
+    def widen_source(
         self, source: PairSource, promise: Promise, call: Call, settings: Settings
     ) -> PairSource:
         """Return the pairs of a source, followed by those that the search proposes."""

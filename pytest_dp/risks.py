@@ -22,15 +22,15 @@ from pytest_dp.claiming.settings import seed_of
 from pytest_dp.data.equality import key
 from pytest_dp.data.types import type_of
 from pytest_dp.methods.membership import seen_of
-from pytest_dp.methods.membership_attacks import RAISED, learn, shown_of
+from pytest_dp.methods.membership_attacks import RAISED, learn_attack, shown_of
 from pytest_dp.outputs.outcome import Raised
-from pytest_dp.pairs import resolved
+from pytest_dp.pairs import resolve_promise
 from pytest_dp.pairs.resolving import resolve_data
 from pytest_dp.pairs.targets import Target
 from pytest_dp.running.calling import Call, prepare
 from pytest_dp.running.chunks import Input
 from pytest_dp.running.deadline import Deadline, OutOfTime, ended_if_hung
-from pytest_dp.running.sampler import Draw, Sampler
+from pytest_dp.running.sampler import Sampler, SampleRequest
 from pytest_dp.running.streams import Purpose, claim_seed
 from pytest_dp.statistics import clopper_pearson
 from pytest_dp.statistics.auc import area
@@ -244,7 +244,7 @@ def membership_risk(  # noqa: PLR0913  each is a keyword that a user may write
             f"params gives {len(claims)} mechanisms; membership_risk() takes one. Call it in a "
             "loop."
         )
-    promise, effort = resolved(claims[0].promise), claims[0].effort
+    promise, effort = resolve_promise(claims[0].promise), claims[0].effort
     assert promise.games is not None
     found, targets = promise.inputs, promise.games.records
     call, chosen = prepare(mechanism, claims[0].arguments), seed_of(seed)
@@ -338,12 +338,14 @@ def _areas(call: Call, inputs: Sequence[Any], sign: int, plan: _Plan) -> list[Ar
     sampler = Sampler(call, seed, plan.n_jobs, plan.n_jobs > 1)
     with closing(sampler):
         sampler.warm_up(items[0], deadline)
-        some = sampler.draw([Draw(items[0], 2, (Purpose.CHOICE, 0))], deadline)[0]
+        some = sampler.draw([SampleRequest(items[0], 2, (Purpose.CHOICE, 0))], deadline)[0]
         example = next((output for output in some if not isinstance(output, Raised)), None)
         if example is None:
             raise MechanismError(f"{sampler.name} raised in all runs. The first:\n{some[0].trace}")
         shown = shown_of(example, data, targets, seed, score, features)
-        draws = [Draw(item, plan.runs, (Purpose.SEARCH, at)) for at, item in enumerate(items)]
+        draws = [
+            SampleRequest(item, plan.runs, (Purpose.SEARCH, at)) for at, item in enumerate(items)
+        ]
         seen = seen_of(sampler, shown, draws, deadline)
     labels = () if shown is None else (*shown.labels, RAISED)
     found = []
@@ -364,7 +366,7 @@ def _crossed_over(
         (slice(middle), slice(middle, None)),
         (slice(middle, None), slice(middle)),
     ):
-        learned = learn(inside[known], outside[known], labels, classifier, seed)
+        learned = learn_attack(inside[known], outside[known], labels, classifier, seed)
         found.append(area(learned.score(inside[held_out]), learned.score(outside[held_out])))
     (one, error), (other, error2) = found
     return (one + other) / 2, math.hypot(error, error2) / 2

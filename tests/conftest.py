@@ -77,7 +77,9 @@ def _verdict_only(monkeypatch, _without_blame):
 
     The verdict of a sequential audit is known by then. For tests that ask for nothing else.
     """
-    monkeypatch.setattr("pytest_dp.auditors.concluding.smallest", lambda game, state: (game, state))
+    monkeypatch.setattr(
+        "pytest_dp.auditors.concluding.shrink_pair", lambda game, state: (game, state)
+    )
     monkeypatch.setattr("pytest_dp.auditors.concluding.find_attack", lambda *_: None)
 
 

@@ -9,7 +9,7 @@ from pytest_dp.auditors.held_out import CUT_OFF
 from pytest_dp.auditors.pair_state import PairState
 from pytest_dp.auditors.presentation import movement_sentence
 from pytest_dp.basics.reprs import plural
-from pytest_dp.pairs.unreached import in_words
+from pytest_dp.pairs.unreached import lines_in_words
 from pytest_dp.report import numbers
 
 LONG_DATASET = 300
@@ -92,5 +92,5 @@ def note_unreached(bets: BettingAudit) -> tuple[str, ...]:
     """Return places in the mechanism's code that no input reached, with a note."""
     places = bets.queue.source.screener.unreached()
     if places:
-        bets.session.sampler.note(in_words(places), hinders=True)
+        bets.session.sampler.note(lines_in_words(places), hinders=True)
     return tuple(map(str, places))

@@ -21,7 +21,7 @@ from pytest_dp.betting.binning import ByScore
 from pytest_dp.betting.detector import Detector, fit_detector
 from pytest_dp.running.deadline import OutOfTime
 from pytest_dp.statistics.event_bets import rank_for
-from pytest_dp.statistics.ledger import Record
+from pytest_dp.statistics.ledger import BetRecord
 
 FIRST_PAIRS_TIME = 0.05
 """Share of the time in which the loss on a pair is looked for before bets on it. Larger: bets have
@@ -98,14 +98,14 @@ class ClaimRuns:
             status.proposed, status.known_edge = found.binning, found.edge
             status.known_until = TIMES_NEEDED * found.needed
 
-    def fit(self, status: PairState) -> tuple[Detector, Record]:
+    def fit(self, status: PairState) -> tuple[Detector, BetRecord]:
         """Return a detector of the outputs on a pair, and their counts through it.
 
         Raises OutOfTime if the deadline passes while it is learned.
         """
         return self._session.budget.compute(partial(self._fit, status), self.deadline)
 
-    def _fit(self, status: PairState) -> tuple[Detector, Record]:
+    def _fit(self, status: PairState) -> tuple[Detector, BetRecord]:
         session = self._session
         table, on_d, about = outputs_to_learn(session.settings, status)
         known = [] if status.proposed is None else [status.proposed]

@@ -33,7 +33,7 @@ from pytest_dp.auditors.pool import (
 )
 from pytest_dp.auditors.presentation import attack_of, pictures_of
 from pytest_dp.auditors.session import AuditFinding
-from pytest_dp.auditors.shrinking import smallest
+from pytest_dp.auditors.shrinking import shrink_pair
 from pytest_dp.auditors.stopping import (
     Caught,
     note_of_far_below,
@@ -167,7 +167,7 @@ def _refuted_fields(bets: BettingAudit, known: list[PairState]) -> dict[str, Any
     """Return fields of the result of a claim that is refuted on one of these pairs."""
     bets.session.budget.start_reporting()
     broken = max(known, key=lambda state: state.earned)
-    shown_of, winner = smallest(bets, broken)
+    shown_of, winner = shrink_pair(bets, broken)
     note_origin(bets, broken, winner)
     shown = _counted_fields(shown_of, winner, bets)
     bets.late |= shown_of.late
@@ -275,7 +275,7 @@ def _counted_fields(bets: BettingAudit, broken: PairState, played: BettingAudit)
         if distance is not None:
             tested = replace(tested, share=tested.share * (1 - DIVERGENCE_SHARE))
         shown = held_out.bound_of(session.guarantee, alpha, tested)
-        fields["strongest"] = presentation.described(shown, witness)
+        fields["strongest"] = presentation.describe_attack(shown, witness)
         fields["loss"] = shown.loss
         fields["lower"] = max(fields["lower"], shown.lower)
     with contextlib.suppress(OutOfTime):
@@ -296,7 +296,7 @@ def _standing_fields(bets: BettingAudit, known: list[PairState]) -> dict[str, An
         return fields
     witness = add_examples(session, witness)
     counts = seen_before(witness, witness.event, witness.state.outputs.pairs)
-    fields["strongest"] = presentation.described_as_seen(counts, witness)
+    fields["strongest"] = presentation.describe_seen_attack(counts, witness)
     if witness.state in suspects:
         with contextlib.suppress(OutOfTime):
             example = _counterexample(bets, witness, None, witness.state.outputs.pairs)

@@ -60,7 +60,7 @@ from pytest_dp.running.copies import CannotCopy
 from pytest_dp.running.deadline import Deadline, OutOfTime
 from pytest_dp.running.forked import MAX_STARTS, Start
 from pytest_dp.running.opened_files import ASKED, record_opened_files
-from pytest_dp.running.sampler import Draw, Sampler
+from pytest_dp.running.sampler import Sampler, SampleRequest
 from pytest_dp.running.streams import Purpose
 from pytest_dp.statistics import assumptions
 from pytest_dp.statistics.assumptions import NOT_IID
@@ -97,7 +97,7 @@ def confirm_finding(session: Session, finding: AuditFinding) -> AuditFinding:
     Raises DependentRuns if copies of the mechanism that start afresh do not give independent runs
     like its own. What is run once needs no such runs: no two of them are compared.
     """
-    finding = replace(finding, result=_confirmed(session, finding))
+    finding = replace(finding, result=_confirm_result(session, finding))
     return finding if finding.beyond is None else _with_confirmed_beyond(session, finding)
 
 
@@ -105,7 +105,7 @@ def _with_confirmed_beyond(session: Session, finding: AuditFinding) -> AuditFind
     """Return a finding without what is beyond the claim's inputs if copies do not confirm it."""
     assert finding.beyond is not None
     try:
-        beyond = _confirmed(session, finding.beyond)
+        beyond = _confirm_result(session, finding.beyond)
     except MechanismError as error:
         reason = str(error)
     else:
@@ -118,7 +118,7 @@ def _with_confirmed_beyond(session: Session, finding: AuditFinding) -> AuditFind
     return replace(finding, result=result, beyond=None)
 
 
-def _confirmed(session: Session, finding: AuditFinding) -> AuditResult:
+def _confirm_result(session: Session, finding: AuditFinding) -> AuditResult:
     """Return the result of a finding, once it is confirmed; else an inconclusive one."""
     result = finding.result
     if not result.violated or not session.method.repeats:
@@ -136,10 +136,10 @@ def _confirmed(session: Session, finding: AuditFinding) -> AuditResult:
         if isinstance(both, str):
             return _confirmed_alone(session, result, items, event, both)
     except KeptOutside as reason:
-        return _unconfirmed(session, result, f"{reason}. {ADVICE}")
+        return _withdraw_violation(session, result, f"{reason}. {ADVICE}")
     except OutOfTime:
         cost = session.budget.run_text
-        return _unconfirmed(
+        return _withdraw_violation(
             session, result, f"a run takes {cost}, and time was up: raise max_seconds"
         )
     _check_before(session.sampler, session.budget, items, event)
@@ -177,7 +177,7 @@ def _confirmed_alone(
     """
     runs, dependent = _runs_alone(session.sampler, session.budget, items, event)
     if dependent:
-        return _unconfirmed(session, result, f"{why}; {dependent}. {ADVICE}")
+        return _withdraw_violation(session, result, f"{why}; {dependent}. {ADVICE}")
     session.sampler.note(f"could not be restarted ({why}); {runs:,} runs looked independent")
     notes = tuple(session.sampler.notes)
     return replace(result, samples=session.sampler.runs, notes=notes)
@@ -201,7 +201,7 @@ def _runs_alone(
         while runs < wanted:
             size = min(max(runs, FIRST_TURN), wanted - runs)
             for side, item in enumerate(items):
-                draw = Draw(item, size, (Purpose.COPY, side, runs, 3))
+                draw = SampleRequest(item, size, (Purpose.COPY, side, runs, 3))
                 parts[side] += sampler.draw([draw], deadline)
             runs += size
     except OutOfTime:
@@ -239,7 +239,7 @@ def _independent_copies(
     return both
 
 
-def _unconfirmed(session: Session, result: AuditResult, why: str) -> AuditResult:
+def _withdraw_violation(session: Session, result: AuditResult, why: str) -> AuditResult:
     """Return an inconclusive result in place of a violation, which may come of what is kept."""
     reason = (
         "looks violated, but an answer that is drawn once and then repeated would look the same, "

@@ -23,7 +23,7 @@ from pytest_dp.outputs.paired_outputs import first_pairs
 from pytest_dp.privacy import Guarantee
 from pytest_dp.results.pictures import Histogram
 from pytest_dp.running.deadline import OutOfTime
-from pytest_dp.running.sampler import Draw
+from pytest_dp.running.sampler import SampleRequest
 from pytest_dp.running.streams import Purpose, stream
 from pytest_dp.statistics import assumptions
 from pytest_dp.statistics.assumptions import NOT_IID
@@ -61,7 +61,7 @@ class Tested:
     """The outputs that were counted, as bars."""
 
 
-def count(
+def count_witness(
     session: Session,
     pool: Pool,
     witness: Witness,
@@ -102,7 +102,7 @@ def count(
             group += part
     sums = [np.sum(group, axis=0) for group in groups]
     return Tested(
-        _counted(session.seed, witness, sums),
+        _count_hits(session.seed, witness, sums),
         _varying_shares([np.array(group) for group in groups]),
         share,
         tally.histogram(*sums),
@@ -118,11 +118,11 @@ def _ends(runs: int) -> list[int]:
     return [*ends, runs]
 
 
-def _draws(pool: Pool, witness: Witness, size: int, number: int) -> list[Draw]:
+def _draws(pool: Pool, witness: Witness, size: int, number: int) -> list[SampleRequest]:
     """Return the draws of a batch of samples on either input."""
     batch = (number,) * (number > 0)
     return [
-        Draw(pool.inputs[i], size, (Purpose.TEST, i, side, *batch))
+        SampleRequest(pool.inputs[i], size, (Purpose.TEST, i, side, *batch))
         for side, i in enumerate(witness.sides)
     ]
 
@@ -140,7 +140,7 @@ def _tally(budget: Budget, witness: Witness) -> Tally:
     return Tally(witness.event, bars)
 
 
-def _counted(seed: int, witness: Witness, sums: list[Ints]) -> Counts:
+def _count_hits(seed: int, witness: Witness, sums: list[Ints]) -> Counts:
     """Return counts of a witness, by those of a `Tally` on either input.
 
     Each output at the threshold of an attack is included with a probability.

@@ -42,11 +42,11 @@ def dependence(outputs: tuple[Outputs, Outputs], event: Any) -> str:
     Each p-value has to be below that of all such checks to count.
     """
     tables = tuple(map(tabulate, outputs))
-    if all(is_constant(table, event) for table in tables):
+    if all(is_event_constant(table, event) for table in tables):
         return "each input always got the same answer"
     for table, other in (tables, tables[::-1]):
         for place in table.places:
-            repeated = _repeated(_numbers(table, place), _numbers(other, place))
+            repeated = _share_of_repeats(_numbers(table, place), _numbers(other, place))
             if repeated > MAX_REPEATED:
                 return f"{100 * repeated:.0f} % of its answers repeat an earlier one to all digits"
         for inside in binary_events(table, event):
@@ -60,7 +60,7 @@ def dependence(outputs: tuple[Outputs, Outputs], event: Any) -> str:
     return ""
 
 
-def is_constant(table: Table, event: Any) -> bool:
+def is_event_constant(table: Table, event: Any) -> bool:
     """Return whether the event, or without one all of the output, is the same in all runs."""
     events = list(binary_events(table, event))
     return all(inside.all() or not inside.any() for inside in (events[:1] if event else events))
@@ -74,7 +74,7 @@ def _numbers(table: Table, place: str) -> Floats:
     return found[np.isfinite(found)]
 
 
-def _repeated(values: Floats, others: Floats) -> float:
+def _share_of_repeats(values: Floats, others: Floats) -> float:
     """Return the share of numbers that repeat another to all digits, as no fresh noise does.
 
     Those that come on the other input too may be among a few that can be chosen.

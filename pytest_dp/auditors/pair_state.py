@@ -20,7 +20,7 @@ from pytest_dp.auditors.pool import Pool
 from pytest_dp.auditors.session import Session
 from pytest_dp.basics.arrays import Bools, Ints
 from pytest_dp.betting.binning import Binning, Reader, joint_counts
-from pytest_dp.betting.models import Posterior, check_by_itself, fit, quantities
+from pytest_dp.betting.models import Posterior, check_by_itself, fit_model, quantities
 from pytest_dp.betting.pair_queue import PairStatus
 from pytest_dp.claiming.settings import Settings
 from pytest_dp.outputs.feature import Feature, leaf
@@ -30,8 +30,8 @@ from pytest_dp.outputs.table import Table, concatenate
 from pytest_dp.outputs.targeted import Targeted, target_of
 from pytest_dp.privacy import Guarantee
 from pytest_dp.running.deadline import Deadline
-from pytest_dp.running.sampler import Draw
-from pytest_dp.statistics.ledger import Record, suspicion
+from pytest_dp.running.sampler import SampleRequest
+from pytest_dp.statistics.ledger import BetRecord, suspicion
 
 OUTPUTS_PER_FEATURE = 250
 """Outputs for each feature that a model may learn from. With fewer it learns noise by heart; with
@@ -57,11 +57,11 @@ class PairState(PairStatus):
     proposed: Binning | None = None
     """What is bet on whatever was learned, as something else than samples suggests it."""
 
-    def draws(self, pool: Pool, size: int, purpose: int, *rest: int) -> list[Draw]:
+    def draws(self, pool: Pool, size: int, purpose: int, *rest: int) -> list[SampleRequest]:
         """Return the draws of `size` new pairs of outputs, keyed by `purpose` and `rest`."""
         key = purpose, self.number, *rest
         return [
-            Draw(pool.inputs[i], size, key if self.coupled else (*key, side), self.coupled)
+            SampleRequest(pool.inputs[i], size, key if self.coupled else (*key, side), self.coupled)
             for side, i in enumerate((self.input1, self.input2))
         ]
 
@@ -102,7 +102,7 @@ def joints_of(parts: Iterable[list[Any]], binnings: Sequence[Binning]) -> list[I
     ]
 
 
-def edge(record: Record, guarantee: Guarantee) -> float:
+def edge(record: BetRecord, guarantee: Guarantee) -> float:
     """Return the edge that a pair has shown, in standard deviations of a payoff."""
     return suspicion(record, guarantee) / math.sqrt(max(record.pairs, 1))
 
@@ -160,7 +160,7 @@ def model_fitter(
     if settings.method.classifier in (None, "additive"):
         return None
     classifier, seed = settings.method.classifier, seed_in(settings)
-    return lambda table, on_d: fit(classifier, table, on_d, about, seed)
+    return lambda table, on_d: fit_model(classifier, table, on_d, about, seed)
 
 
 def check_users_parts(

@@ -15,7 +15,7 @@ from pytest_dp.basics.reprs import on_one_line
 from pytest_dp.claiming.claim import Claim, Promise
 from pytest_dp.claiming.method_settings import Method, OneRun
 from pytest_dp.claiming.settings import Settings, unused_settings
-from pytest_dp.pairs import resolved, source_of
+from pytest_dp.pairs import make_pair_source, resolve_promise
 from pytest_dp.pairs.canaries import check_relation
 from pytest_dp.pairs.sources import PairSource
 from pytest_dp.protocols import Search
@@ -50,7 +50,7 @@ def prepare_session(
     search = _search(claim, settings, notes)
 
     def prepared() -> tuple[Claim, PairSource, Evidence | None]:
-        audited = replace(claim, promise=resolved(claim.promise, root, notes))
+        audited = replace(claim, promise=resolve_promise(claim.promise, root, notes))
         promise = audited.promise
         _check_method(settings.method, promise)
         constants = [] if search is None else search.compared_values(call, promise, settings)
@@ -61,8 +61,10 @@ def prepare_session(
                 "repeated by its seed leaves it out"
             )
         wanted, told = settings.beyond != "off", notes if settings.method.repeats else None
-        source = source_of(audited, seed, written, remembered, told, constants, beyond=wanted)
-        source = source if search is None else search.widened(source, promise, call, settings)
+        source = make_pair_source(
+            audited, seed, written, remembered, told, constants, beyond=wanted
+        )
+        source = source if search is None else search.widen_source(source, promise, call, settings)
         return audited, source, past.evidence(promise, seed)
 
     load("method", settings.method.name)  # before the watch: what it imports takes a while

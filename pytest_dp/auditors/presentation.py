@@ -49,14 +49,14 @@ def movement_sentence(screened: Screened, guarantee: Guarantee) -> str:
     )
 
 
-def described(bound: Bound, witness: Witness) -> str:
+def describe_attack(bound: Bound, witness: Witness) -> str:
     """Return the event with its counts."""
     c1, n1, c2, n2 = bound.counts.four
     loss = bound.guarantee.spanning(*(f"{end:.3g}" for end in bound.loss))
     return f"{witness.event}: in {c1:,} of {n1:,} runs on D, {c2:,} of {n2:,} on D'; {loss}"
 
 
-def described_as_seen(counts: Counts, witness: Witness) -> str:
+def describe_seen_attack(counts: Counts, witness: Witness) -> str:
     """Return the event with its counts among the outputs that were bet on."""
     c1, n1, c2, n2 = counts.four
     return f"{witness.event}: in {c1:,} of {n1:,} runs on D, {c2:,} of {n2:,} on D'"

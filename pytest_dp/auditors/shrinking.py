@@ -38,7 +38,7 @@ CUT_OFF = (
 )
 
 
-def smallest(bets: BettingAudit, winner: PairState) -> tuple[BettingAudit, PairState]:
+def shrink_pair(bets: BettingAudit, winner: PairState) -> tuple[BettingAudit, PairState]:
     """Return the bets on the smallest pair found to break the claim, and this pair.
 
     `bets` refuted the claim, and `winner` is the pair that was bet on best. Return both unchanged

@@ -19,7 +19,7 @@ from pytest_dp.betting.scores import Attack
 from pytest_dp.betting.tally import Tally
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.leaves import NUMBER
-from pytest_dp.outputs.paired_outputs import leaves_of
+from pytest_dp.outputs.paired_outputs import mean_leaves
 from pytest_dp.outputs.table import Table, tabulate
 from pytest_dp.running.chunks import Input
 from pytest_dp.running.deadline import Deadline, OutOfTime
@@ -85,7 +85,7 @@ def outputs_of_starts(
     return found
 
 
-def _planned(sampler: Sampler, budget: Budget) -> tuple[int, int]:
+def _plan_copies(sampler: Sampler, budget: Budget) -> tuple[int, int]:
     """Return how many copies are run on each input, and how often each."""
     starts = SURE_STARTS
     left = max(budget.left - 2 * MIN_PROCESSES * RUNS_A_COPY, 0)
@@ -104,14 +104,14 @@ def copied_outputs(
     Where time ends it, a note says so. Raises CannotCopy if there are no copies, and OutOfTime if
     time is up before there are enough.
     """
-    copies, runs = _planned(sampler, budget)
+    copies, runs = _plan_copies(sampler, budget)
     outputs: list[Copies] = [[] for _ in items]
     soon = budget.confirming_deadline(LEAST_COPIES * 2 * runs)
     while len(outputs[0]) < copies:
         number = len(outputs[0])
         if (
             number >= MIN_COPIES
-            and number * runs * leaves_of(tabulate(outputs[0][0][:8])) > MAX_NUMBERS
+            and number * runs * mean_leaves(tabulate(outputs[0][0][:8])) > MAX_NUMBERS
         ):
             break
         if (

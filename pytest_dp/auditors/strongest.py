@@ -18,7 +18,7 @@ from pytest_dp.auditors.witness import (
     choose_witness,
     learned_witness,
     likelier_first,
-    read,
+    read_event,
     with_examples,
 )
 from pytest_dp.betting.binning import Reader
@@ -59,7 +59,7 @@ def count_attack(session: Session, pool: Pool, witness: Witness) -> held_out.Tes
     most = max(session.budget.shown_runs, MIN_SHOWN_RUNS)
     with contextlib.suppress(OutOfTime):
         total = min(most, session.budget.to_test)
-        return held_out.count(session, pool, witness, total, refuted=True)
+        return held_out.count_witness(session, pool, witness, total, refuted=True)
     return None
 
 
@@ -74,7 +74,7 @@ def add_examples(session: Session, witness: Witness) -> Witness:
 def read_in_time(session: Session, state: PairState, guarantee: Guarantee) -> Witness | None:
     """Return a readable event; None if there is none, or if it takes too long to find."""
     table, on_d = session.budget.compute(state.outputs.table, session.budget.deadline)
-    looking = partial(read, session.settings, state, table, on_d, guarantee)
+    looking = partial(read_event, session.settings, state, table, on_d, guarantee)
     try:
         return session.budget.compute(looking, session.budget.deadline, LOOKING_TIME)
     except OutOfTime:

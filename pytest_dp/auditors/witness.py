@@ -15,7 +15,7 @@ from pytest_dp.betting.binning import ByScore
 from pytest_dp.betting.scores import Attack
 from pytest_dp.betting.telling import digits_for, told_by, typical_outputs
 from pytest_dp.claiming.settings import Settings
-from pytest_dp.counterexample import KEPT_RANK, simplest
+from pytest_dp.counterexample import KEPT_RANK, simplest_event
 from pytest_dp.outputs.event_search import Rank, RankedEvent, search
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.feature import Feature
@@ -122,7 +122,7 @@ def conjunction(
     events = search(table, on_d, rank, about, limit=1)
     if not events:
         return None
-    best = simplest(events[0], table, on_d, rank, kept_rank=kept_rank)
+    best = simplest_event(events[0], table, on_d, rank, kept_rank=kept_rank)
     for _ in range(4 - 1):  # a further condition must be worth reading it
         inside = best.event.mask(table)
         part, sides = table.rows(inside), on_d[inside]
@@ -161,7 +161,7 @@ def with_examples(witness: Witness, table: Table) -> Witness:
     return replace(witness, event=attack, examples=(inside, outside))
 
 
-def read(
+def read_event(
     settings: Settings, state: PairState, table: Table, on_d: Bools, guarantee: Guarantee
 ) -> Witness | None:
     """Return the readable event that half of the outputs of a pair propose; None if they do not.

@@ -74,7 +74,7 @@ class AdditiveScore:
         return [weights[column.codes(table)] for column, weights in pairs]
 
 
-def fit(table: Table, on_d: Bools, features: Sequence[Feature]) -> AdditiveScore:
+def fit_additive(table: Table, on_d: Bools, features: Sequence[Feature]) -> AdditiveScore:
     """Return the score that tells the outputs on D from the others, of which there are as many."""
     columns = choose_columns(table, features)
     codes = [column.codes(table) for column in columns]

@@ -21,7 +21,7 @@ from pytest_dp.outputs.feature import numbers_and_categories
 from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.leaves import NUMBER, category_text
 from pytest_dp.outputs.table import Table
-from pytest_dp.outputs.wording import plain
+from pytest_dp.outputs.wording import short_number
 from pytest_dp.results.pictures import Bar, Histogram, round_for_drawing
 
 MAX_SPANS = 24
@@ -146,7 +146,7 @@ def _spans(numbers: Floats, ends: list[float]) -> tuple[tuple[Span, ...], tuple[
     """Return spans for numbers, and their edges: single values if these are few, else ranges."""
     values = np.unique(numbers)
     if len(values) <= MAX_SPANS:
-        single = tuple((plain(float(value)), float(value), float(value)) for value in values)
+        single = tuple((short_number(float(value)), float(value), float(value)) for value in values)
         return single, tuple((values[:-1] / 2 + values[1:] / 2).tolist())
     edges = _edges(numbers, ends).tolist()
     spans = tuple(("", *ends) for ends in zip([None, *edges], [*edges, None], strict=True))

@@ -12,7 +12,7 @@ from typing import Generic, Protocol, TypeVar
 from pytest_dp.basics.arrays import Ints
 from pytest_dp.betting.detector import Detector
 from pytest_dp.betting.pair_queue import PairQueue, PairStatus, S, edge_upper_bound
-from pytest_dp.statistics.ledger import Ledger, Record
+from pytest_dp.statistics.ledger import BetRecord, Ledger
 
 FIRST_BATCH = 12
 """Pairs of outputs in the first batch on a pair of inputs. More: gross violations take longer;
@@ -55,7 +55,7 @@ class PairSampler(Protocol[SContra]):
     def look_at_first_batch(self, status: SContra) -> None:
         """Look at the first batch on a pair: say whether the mechanism refuses its inputs."""
 
-    def fit(self, status: SContra) -> tuple[Detector, Record]:
+    def fit(self, status: SContra) -> tuple[Detector, BetRecord]:
         """Return a detector of the outputs on a pair, and their counts through it."""
 
 

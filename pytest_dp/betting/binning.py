@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pytest_dp.basics.arrays import Floats, Ints, Outputs
-from pytest_dp.betting.feature_bins import quantiles
+from pytest_dp.betting.feature_bins import quantile_positions
 from pytest_dp.betting.models import Posterior
 from pytest_dp.betting.scores import scores
 from pytest_dp.outputs.events import Event
@@ -91,7 +91,7 @@ def cuts_of(odds: Floats, max_cuts: int) -> Floats:
     if len(values) <= max_cuts:
         return np.asarray(values[:-1] / 2 + values[1:] / 2)
     half = max_cuts // 2
-    at = quantiles(len(odds), half, max_cuts - half - 1, MIN_IN_BIN)
+    at = quantile_positions(len(odds), half, max_cuts - half - 1, MIN_IN_BIN)
     return np.unique(np.sort(odds)[at]) - 5e-10  # scores are rounded to 1e-9
 
 

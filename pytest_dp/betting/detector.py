@@ -26,7 +26,7 @@ from pytest_dp.betting.scores import scores
 from pytest_dp.outputs.event_search import Rank, search
 from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.table import Table
-from pytest_dp.statistics.ledger import Record
+from pytest_dp.statistics.ledger import BetRecord
 
 MAX_SCORE_CUTS = 24
 """Cuts of the score, at most. More follow its tails closer, and share the same wealth."""
@@ -51,7 +51,7 @@ def fit_detector(
     rank: Callable[[int], Rank],
     fit_model: Callable[[Table, Bools], Posterior] | None = None,
     known: Sequence[Binning] = (),
-) -> tuple[Detector, Record]:
+) -> tuple[Detector, BetRecord]:
     """Return a detector of outputs on D against as many on D', and their counts through it.
 
     Rows `i` of both sides belong to one pair of outputs. `rank` says how promising events are by
@@ -70,7 +70,7 @@ def fit_detector(
     for binning in known:
         binnings.append(binning)
         joint.append(count_pairs(binning.bins(table), on_d, binning.width))
-    return Detector(tuple(binnings), len(table) // 2), Record(joint, means)
+    return Detector(tuple(binnings), len(table) // 2), BetRecord(joint, means)
 
 
 def halves_of(table: Table) -> tuple[tuple[Bools, Bools], tuple[Bools, Bools]]:

@@ -19,10 +19,10 @@ from pytest_dp.outputs.leaves import ABSENT, NUMBER
 from pytest_dp.outputs.rounding import (
     Clusters,
     WholeOutputs,
-    between,
     clusters,
     find_recurring,
     room,
+    separating_number,
 )
 from pytest_dp.outputs.table import Table
 from pytest_dp.statistics.regression import quantile_levels
@@ -120,7 +120,7 @@ def bins_of(
     values = different.values
     cuts, atoms = np.zeros(0), different.part(np.zeros(0, np.int64))
     if len(values) <= min(max_bins, MAX_SINGLE):
-        cuts = between(different.ends[1][:-1], different.ends[0][1:])
+        cuts = separating_number(different.ends[1][:-1], different.ends[0][1:])
     elif len(values):
         often = find_recurring(counts, 0.001)
         if often.sum() > MAX_SINGLE:  # of many values of one sort those that stand out
@@ -139,12 +139,14 @@ def _cuts(values: Clusters, counts: Ints, max_bins: int) -> Floats:
     ordered = np.repeat(np.arange(len(counts)), counts)
     if not len(ordered):
         return np.zeros(0)
-    above = np.unique(ordered[quantiles(len(ordered), max_bins // 2, max_bins - max_bins // 2, 10)])
+    above = np.unique(
+        ordered[quantile_positions(len(ordered), max_bins // 2, max_bins - max_bins // 2, 10)]
+    )
     above = above[above > 0]
-    return between(values.ends[1][above - 1], values.ends[0][above])
+    return separating_number(values.ends[1][above - 1], values.ends[0][above])
 
 
-def quantiles(n: int, even: int, far_out: int, least: float) -> Ints:
+def quantile_positions(n: int, even: int, far_out: int, least: float) -> Ints:
     """Return positions in so many sorted values, by `quantile_levels`."""
     at = (quantile_levels(n, even, far_out, least) * n).astype(np.int64)
     return np.unique(np.clip(at, min(1, n - 1), n - 1))

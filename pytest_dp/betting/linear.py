@@ -98,7 +98,7 @@ class Logistic:
         return odds
 
 
-def fit(table: Table, on_d: Bools, features: list[Feature]) -> Logistic:
+def fit_logistic(table: Table, on_d: Bools, features: list[Feature]) -> Logistic:
     """Fit ridge logistic regression, the paper's first classifier.
 
     The paper fits it by stochastic gradient descent; here it is fitted to the optimum.
@@ -133,7 +133,7 @@ class Classified:
         try:
             probabilities = np.asarray(self.classifier.predict_proba(rows), dtype=np.float64)
         except Exception as error:
-            raise _failed(self.classifier, "predict_proba", error) from error
+            raise _fail(self.classifier, "predict_proba", error) from error
         shape = probabilities.shape
         if shape != (len(rows), 2):
             raise ClaimError(
@@ -171,7 +171,7 @@ def fit_classifier(
                 warnings.simplefilter("ignore")
             fitted = untrained.fit(plan.matrix(table), on_d.astype(int))
     except Exception as error:
-        raise _failed(classifier, "fit", error) from error
+        raise _fail(classifier, "fit", error) from error
     finally:
         np.random.set_state(state)  # noqa: NPY002
     fitted = untrained if fitted is None else fitted
@@ -185,7 +185,7 @@ def fit_classifier(
     return model
 
 
-def _failed(classifier: Any, what: str, error: Exception) -> ClaimError:
+def _fail(classifier: Any, what: str, error: Exception) -> ClaimError:
     return ClaimError(
         f"classifier={_name(classifier)}: {what} raised {type(error).__name__}: {error}. Give an "
         "object with scikit-learn's interface, or leave classifier= out."

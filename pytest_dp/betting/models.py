@@ -81,7 +81,7 @@ def check_by_itself(model: Posterior, about: list[Feature], table: Table) -> Non
             )
 
 
-def fit(
+def fit_model(
     classifier: Any, table: Table, on_d: Bools, features: list[Feature], seed: int
 ) -> Posterior:
     """Learn to tell the outputs on D from the others, of which there are about as many.
@@ -89,7 +89,7 @@ def fit(
     The seed is for classifiers that draw random numbers. Raises ClaimError if the classifier fails.
     """
     if classifier is None or (isinstance(classifier, str) and classifier == "additive"):
-        return additive.fit(table, on_d, features)
+        return additive.fit_additive(table, on_d, features)
     if isinstance(classifier, str) and classifier == "logistic":
-        return linear.fit(table, on_d, features)
+        return linear.fit_logistic(table, on_d, features)
     return linear.fit_classifier(classifier, table, on_d, features, seed)

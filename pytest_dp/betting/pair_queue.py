@@ -21,7 +21,7 @@ from pytest_dp.betting.binning import Binning
 from pytest_dp.betting.detector import Detector
 from pytest_dp.data.relations import Pair
 from pytest_dp.outputs.paired_outputs import PairedOutputs
-from pytest_dp.statistics.ledger import Record
+from pytest_dp.statistics.ledger import BetRecord
 
 EDGE_ERRORS = 1.5
 """Standard errors by which an edge may be larger than it looks. More: outputs are spread over
@@ -58,7 +58,7 @@ class PairStatus:
     earned: float = 0.0
     """What the bets on it have added to the log wealth."""
     detector: Detector = field(default_factory=Detector)
-    record: Record = field(default_factory=lambda: Record([]))
+    record: BetRecord = field(default_factory=lambda: BetRecord([]))
     """Counts of past batches through the detector: what bets on it would have earned."""
     edge_bound: float = math.inf
     """Upper confidence bound on the edge, in standard deviations of a single payoff."""

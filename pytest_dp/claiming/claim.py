@@ -10,7 +10,7 @@ from typing import Any
 from pytest_dp.basics.errors import ClaimError, invalid
 from pytest_dp.basics.reprs import on_one_line
 from pytest_dp.claiming.checks import is_strategy
-from pytest_dp.claiming.keywords import NUMBERS, PRIVACY, read
+from pytest_dp.claiming.keywords import NUMBERS, PRIVACY, read_keywords
 from pytest_dp.claiming.method_settings import Membership
 from pytest_dp.claiming.settings import NAMES as SETTINGS
 from pytest_dp.data.equality import key
@@ -20,7 +20,7 @@ from pytest_dp.data.relations import (
     Relation,
 )
 from pytest_dp.declaration import ATTRIBUTE, Queries, Values
-from pytest_dp.privacy import NOTIONS, STATED, Guarantee, of_group, read_guarantee, smallest
+from pytest_dp.privacy import NOTIONS, STATED, Guarantee, of_group, read_guarantee, smallest_claim
 from pytest_dp.registry import load_entry_points
 
 
@@ -139,7 +139,7 @@ def expand(keywords: Mapping[str, Any]) -> list[Claim]:
         If a keyword is unknown, missing, contradictory or out of range.
     """
     load_entry_points()  # which may add relations
-    given = read(keywords)
+    given = read_keywords(keywords)
     if "auc" in keywords:
         return _about_membership(given)
     if not any(name in given for name in NOTIONS):
@@ -204,7 +204,7 @@ def _check_parts(promise: Promise) -> None:
     sums, problem = [], ""
     for chosen in product(*choices):
         try:
-            sums.append(smallest(promise.guarantee, chosen))
+            sums.append(smallest_claim(promise.guarantee, chosen))
         except ClaimError as error:
             problem = str(error)
     if not sums:
@@ -288,7 +288,7 @@ def variants(given: Mapping[str, Any]) -> list[tuple[Arguments, str]]:
     Parameters
     ----------
     given : dict
-        Keywords as `pytest_dp.claiming.keywords.read` returns them.
+        Keywords as `pytest_dp.claiming.keywords.read_keywords` returns them.
     """
     choices, drawn = _fixed_and_drawn(given)
     named = {name: given[name] for name in NUMBERS if isinstance(given.get(name), str)}

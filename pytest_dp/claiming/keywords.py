@@ -13,7 +13,7 @@ from typing import Any
 from pytest_dp.basics.errors import ClaimError, did_you_mean, invalid
 from pytest_dp.basics.reprs import LINE_WIDTH, on_one_line
 from pytest_dp.claiming.checks import Check, function, is_strategy, read_choice, read_whole_number
-from pytest_dp.claiming.ranges import Between
+from pytest_dp.claiming.ranges import NumberRange
 from pytest_dp.claiming.risk_declaration import Riskiest, risk_claim
 from pytest_dp.claiming.setting_fields import FIELDS
 from pytest_dp.claiming.settings import Settings, read_field
@@ -34,7 +34,7 @@ PRIVACY = (*NUMBERS, "guarantee", "auc")
 _NONE_IS_A_VALUE = [name for name in KEYWORDS if getattr(Settings(), name, ...) is None]
 
 
-def read(keywords: Mapping[str, Any]) -> dict[str, Any]:
+def read_keywords(keywords: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values of keywords, each checked by itself; those left open are left out.
 
     None is a value of settings that are None by default, and leaves all others open.
@@ -107,7 +107,7 @@ def _params(name: str, value: Any) -> dict[str, list[Any]]:
     for key, given in value.items():
         choices[key] = list(given) if isinstance(given, list | tuple) else [given]
         choices[key] = [
-            _strategy_of(f"params[{key!r}]", value) if isinstance(value, Between) else value
+            _strategy_of(f"params[{key!r}]", value) if isinstance(value, NumberRange) else value
             for value in choices[key]
         ]
         if len(choices[key]) > 1 and any(map(is_strategy, choices[key])):
@@ -120,7 +120,7 @@ def _params(name: str, value: Any) -> dict[str, list[Any]]:
     return choices
 
 
-def _strategy_of(name: str, given: Between) -> Any:
+def _strategy_of(name: str, given: NumberRange) -> Any:
     """Return a strategy of the numbers of a range."""
     ends = given.low, given.high
     real = all(isinstance(end, Real) and not isinstance(end, bool) for end in ends)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 
-class Between:
+class NumberRange:
     """Any number from one to another; made by `between`."""
 
     __slots__ = ("high", "low")
@@ -17,7 +17,7 @@ class Between:
         return f"between({self.low!r}, {self.high!r})"
 
 
-def between(low: float, high: float) -> Between:
+def between(low: float, high: float) -> NumberRange:
     """Return a range of numbers for an argument in ``params=``; whole numbers if both ends are.
 
     The claim is for all of them. The ends are tried first; ``search="symbolic"`` chooses the number
@@ -38,4 +38,4 @@ def between(low: float, high: float) -> Between:
     Ding et al., "Detecting Violations of Differential Privacy", CCS 2018, section 4: arguments are
     chosen by symbolic execution and MaxSMT.
     """
-    return Between(low, high)
+    return NumberRange(low, high)

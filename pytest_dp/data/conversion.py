@@ -24,7 +24,7 @@ def kind_of(value: Any) -> Kind:
     return (data.name, data.detail(value)) if data else ()
 
 
-def in_words(value: Any) -> str:
+def type_in_words(value: Any) -> str:
     """Return the type of a dataset in words, such as ``"a list"``."""
     data = _type_of_dataset(value)
     return data.words(data.detail(value))

@@ -20,12 +20,12 @@ def describe(value: Any, width: int = 60) -> str:
     What does not fit is shown by its first records, its last one and its length:
     ``[0, 1, 2, ... 999] (1,000 records)``. Never raises, whatever the object does.
     """
-    return Shown(max(width, 20)).text(value)
+    return Describer(max(width, 20)).text(value)
 
 
 def describe_record(record: Any, width: int = 60) -> str:
     """Describe one record, whose parts are not records: ``[0, 1, 2, 3...]``."""
-    return Shown(max(width, 20)).text(record, depth=1)
+    return Describer(max(width, 20)).text(record, depth=1)
 
 
 def whole(value: Any, width: int) -> str | None:
@@ -42,7 +42,7 @@ def shorten(text: str, width: int) -> str:
     return text[: max(width - 3 - tail, 0)] + "..." + (text[-tail:] if tail else "")
 
 
-class Shown(Visitor):
+class Describer(Visitor):
     """Writes a value for people, in at most `width` characters."""
 
     def __init__(self, width: int) -> None:
@@ -87,8 +87,8 @@ class Shown(Visitor):
 
     def _entry(self, item: tuple[Any, Any], width: int, depth: int) -> str:
         """Return an entry of a dict, with most of the room for its value."""
-        name = Shown(max(width // 2, 10)).text(item[0], depth + 1)
-        return f"{name}: {Shown(max(width - len(name), 10)).text(item[1], depth + 1)}"
+        name = Describer(max(width // 2, 10)).text(item[0], depth + 1)
+        return f"{name}: {Describer(max(width - len(name), 10)).text(item[1], depth + 1)}"
 
     def dataset(self, value: Any, data: DataType, depth: int) -> str:
         n, (opening, closing) = data.length(value), data.brackets
@@ -108,7 +108,7 @@ class Shown(Visitor):
             opening = f"{opening}{shorten(', '.join(map(str, names)), self.width // 3)}: "
         note = "" if depth else f" ({plural(n, 'record')})"
         room = self.width - len(opening + closing + note) - len("... ")
-        part = Shown(max((room - len(", ")) // 2, 3))  # so that the first and the last one fit
+        part = Describer(max((room - len(", ")) // 2, 3))  # so that the first and the last one fit
         ahead, end = _ends(value, data, n, self.width)
         last = "".join(part.text(record, depth + 1) for record in end)
         texts = (part.text(record, depth + 1) for record in ahead)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-from pytest_dp.data.conversion import in_words
+from pytest_dp.data.conversion import type_in_words
 from pytest_dp.data.equality import digest
 from pytest_dp.declaration import Neighbors
 
@@ -162,4 +162,4 @@ def argument_text(value: Any) -> str:
 
 def different_kinds(d1: Any, d2: Any) -> str:
     """Explain that two datasets cannot exchange records."""
-    return f"one is {in_words(d1)}, the other {in_words(d2)}"
+    return f"one is {type_in_words(d1)}, the other {type_in_words(d2)}"

@@ -47,7 +47,7 @@ def source_of(value: Any, *, lines: bool = False) -> Code | None:
 
     It was evaluated, and what it made compared. It is one line, unless `lines` are wanted.
     """
-    writer = Source(lines=lines)
+    writer = SourceWriter(lines=lines)
     try:
         code = Code(writer.text(value), frozenset(writer.modules))
         with warnings.catch_warnings():
@@ -71,7 +71,7 @@ class NoSource(Exception):  # noqa: N818  a way out, not an error
     """There is no source for such an object."""
 
 
-class Source(Visitor):
+class SourceWriter(Visitor):
     """Writes a value as an expression; `modules` are those that it names."""
 
     def __init__(self, *, lines: bool = False) -> None:
@@ -173,7 +173,7 @@ class Source(Visitor):
 _EXACT = (*PLAIN, list, tuple, set, frozenset, dict)
 
 
-def _of_numpy(value: Any, writer: Source) -> str:
+def _of_numpy(value: Any, writer: SourceWriter) -> str:
     """Return a number, or an array without dimensions."""
     numpy, kind = writer.of("numpy"), value.dtype.kind
     if kind in "Mm":
@@ -187,7 +187,7 @@ def _of_numpy(value: Any, writer: Source) -> str:
     return f"{numpy}.{value.dtype.type.__name__}({writer.text(value.item())})"
 
 
-def _of_pandas(value: Any, writer: Source) -> str:
+def _of_pandas(value: Any, writer: SourceWriter) -> str:
     """Return a time, or what stands for a missing one."""
     pandas = writer.of("pandas")
     if type(value).__name__ in ("NAType", "NaTType"):

@@ -18,7 +18,7 @@ datasets take longer to make."""
 Positions = tuple[int, ...]
 
 
-class Pool:
+class RecordPool:
     """The records of datasets of one kind; another dataset is a tuple of positions in it.
 
     `records` are those of all datasets, one after the other, and those that were added; `given` has
@@ -103,7 +103,7 @@ class Pool:
         return digest((id(self), *(sorted(values) if self.unique else values)))
 
 
-class ThinPool(Pool):
+class ThinPool(RecordPool):
     """A pool of which few records are read: those of the kept rows of each dataset.
 
     All rows between two kept ones are one position, a gap, so that a dataset of a million rows is

@@ -15,16 +15,16 @@ from pytest_dp.data.conversion import kind_of, length, no_dataset, null_of, reco
 from pytest_dp.data.equality import equality_key, key
 from pytest_dp.data.neighbours import Pair, Relation, different_kinds
 from pytest_dp.data.ordering import diagonally, distinct, in_turn
-from pytest_dp.data.record_pool import Pool, Positions
+from pytest_dp.data.record_pool import Positions, RecordPool
 from pytest_dp.data.several_tables import refuse_several_tables
 from pytest_dp.data.units import (
     Member,
     Members,
-    Move,
     Step,
+    UnitChange,
+    difference_in_words,
     exchange_positions,
     group_by_unit,
-    in_words,
     name_of,
     owners,
     surplus,
@@ -151,7 +151,7 @@ class OfRecords(Relation):
         """Return the key of the null record, where there is one."""
         return _NO_NULL
 
-    def _null_in(self, pool: Pool) -> int | None:  # noqa: ARG002
+    def _null_in(self, pool: RecordPool) -> int | None:  # noqa: ARG002
         """Return the position of the null record, where there is one."""
         return None
 
@@ -166,13 +166,15 @@ class OfRecords(Relation):
     def pair_of(self, d1: Any, d2: Any, steps: Sequence[Step]) -> Pair:
         """Return a pair with what was done, in words."""
         back = [step.reversed() for step in steps]
-        return Pair(d1, d2, in_words(steps, self.verbs), in_words(back, self.verbs))
+        return Pair(
+            d1, d2, difference_in_words(steps, self.verbs), difference_in_words(back, self.verbs)
+        )
 
     # The neighbours of a dataset
 
     def pairs(self, dataset: Any, records: Sequence[Any] = ()) -> Iterator[Pair]:
         positions = tuple(range(len(records_of(dataset))))
-        pool = Pool([dataset])
+        pool = RecordPool([dataset])
         offered = tuple(map(pool.add, records))
         d1 = pool.dataset(positions)
         made = self.moves(pool, positions, [offered])
@@ -183,7 +185,7 @@ class OfRecords(Relation):
                 yield self.pair_of(d1, d2, steps)
 
     def moves(
-        self, pool: Pool, positions: Positions, sources: Sequence[Positions]
+        self, pool: RecordPool, positions: Positions, sources: Sequence[Positions]
     ) -> Iterator[tuple[Positions, tuple[Step, ...]]]:
         """Return the positions of each neighbour, and the steps that lead to it; some may repeat.
 
@@ -207,15 +209,15 @@ class OfRecords(Relation):
 
         return walk(positions, self.group, (), (), ())
 
-    def part(self, pool: Pool, positions: Positions) -> Positions:
+    def part(self, pool: RecordPool, positions: Positions) -> Positions:
         """Return the few most important positions of a large dataset; of units, all rows."""
         return self._units(pool).part(positions)
 
-    def members(self, pool: Pool, positions: Positions) -> Iterator[Member]:
+    def members(self, pool: RecordPool, positions: Positions) -> Iterator[Member]:
         """Return the records or units of a dataset, those of extreme rows first."""
         return chain.from_iterable(self._units(pool).rounds(positions))
 
-    def _units(self, pool: Pool) -> Members:
+    def _units(self, pool: RecordPool) -> Members:
         return Members(pool, self._null_in(pool), self.unit, self.rows)
 
     def _leads_away(self, keys: tuple[Keys, Keys], known: set[tuple[Keys, Keys]]) -> bool:
@@ -230,11 +232,13 @@ class OfRecords(Relation):
         return fresh
 
     @abstractmethod
-    def _moves(self, units: Members, positions: Positions, new: Sequence[Member]) -> Iterator[Move]:
+    def _moves(
+        self, units: Members, positions: Positions, new: Sequence[Member]
+    ) -> Iterator[UnitChange]:
         """Return one step away."""
 
 
-def _changes(move: Move, out: Keys, into: Keys) -> tuple[Keys, Keys]:
+def _changes(move: UnitChange, out: Keys, into: Keys) -> tuple[Keys, Keys]:
     """Return the keys of all that left, and of all that came in, with one move more."""
     left, came = move.left, move.came
     if left and came and left.key == came.key:  # other rows of its own
@@ -255,12 +259,16 @@ class AddRemoveOne(OfRecords):
         what = self._difference_words("exactly one record", "all rows of exactly one unit")
         return f"D' is D with {what} removed or added, in any order"
 
-    def _moves(self, units: Members, positions: Positions, new: Sequence[Member]) -> Iterator[Move]:
+    def _moves(
+        self, units: Members, positions: Positions, new: Sequence[Member]
+    ) -> Iterator[UnitChange]:
         rounds = units.rounds(positions)
         removed = (
-            Move(exchange_positions(positions, unit.at), left=unit) for unit in chain(*rounds)
+            UnitChange(exchange_positions(positions, unit.at), left=unit) for unit in chain(*rounds)
         )
-        added = (Move((*positions, *unit.at), came=unit) for unit in units.addable(rounds, new))
+        added = (
+            UnitChange((*positions, *unit.at), came=unit) for unit in units.addable(rounds, new)
+        )
         return in_turn((removed, added))
 
 
@@ -289,13 +297,17 @@ class ReplaceOne(OfRecords):
         both = zip(gone, new, strict=True)
         return replaced + [Step(a.unit, a.rows, b.by, b.by_rows) for a, b in both]
 
-    def _moves(self, units: Members, positions: Positions, new: Sequence[Member]) -> Iterator[Move]:
+    def _moves(
+        self, units: Members, positions: Positions, new: Sequence[Member]
+    ) -> Iterator[UnitChange]:
         rounds = units.rounds(positions)
         if self.unit is None:
             new = units.addable(rounds, new)
         for leaving, offered in chain.from_iterable(diagonally(members, new) for members in rounds):
             for coming in units.instead(leaving, offered, positions):
-                yield Move(exchange_positions(positions, leaving.at, coming.at), leaving, coming)
+                yield UnitChange(
+                    exchange_positions(positions, leaving.at, coming.at), leaving, coming
+                )
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,21 +337,23 @@ class ReplaceSpecial(OfRecords):
     def null_key(self, example: Any) -> Hashable:
         return equality_key(self._null(example))
 
-    def _null_in(self, pool: Pool) -> int:
+    def _null_in(self, pool: RecordPool) -> int:
         return pool.add(self._null(pool.example))
 
-    def _moves(self, units: Members, positions: Positions, new: Sequence[Member]) -> Iterator[Move]:
+    def _moves(
+        self, units: Members, positions: Positions, new: Sequence[Member]
+    ) -> Iterator[UnitChange]:
         pool = units.pool
         null = self._null_in(pool)
         blank = tuple(index for index, at in enumerate(positions) if pool.same[at] == null)
         rounds = units.rounds(positions)
         nulled = (
-            Move(exchange_positions(positions, unit.at, (null,) * len(unit.at)), left=unit)
+            UnitChange(exchange_positions(positions, unit.at, (null,) * len(unit.at)), left=unit)
             for unit in chain(*rounds)
             if not pool.unique or (len(unit.at) == 1 and not blank)
         )
         restored = (
-            Move(exchange_positions(positions, blank[: len(unit.at)], unit.at), came=unit)
+            UnitChange(exchange_positions(positions, blank[: len(unit.at)], unit.at), came=unit)
             for unit in units.addable(rounds, new)
             if len(unit.at) <= len(blank)
         )

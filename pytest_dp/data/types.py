@@ -21,7 +21,7 @@ Kind = tuple[Any, ...]
 
 
 class Writer(Protocol):
-    """Writes values as Python source, as `pytest_dp.data.python_source.Source` does."""
+    """Writes values as Python source, as `pytest_dp.data.python_source.SourceWriter` does."""
 
     def text(self, value: Any) -> str:
         """Return any value as an expression."""

@@ -15,7 +15,7 @@ from pytest_dp.data.describing import describe
 from pytest_dp.data.equality import equality_key
 from pytest_dp.data.fields import fields_of, with_field
 from pytest_dp.data.ordering import in_turn, representatives
-from pytest_dp.data.record_pool import Pool, Positions
+from pytest_dp.data.record_pool import Positions, RecordPool
 from pytest_dp.data.types import type_of
 
 MAX_FIRST_ROWS = 16
@@ -76,7 +76,7 @@ class Step(NamedTuple):
         return f"{text} by {self.by_rows:,}" if self.by_rows not in (0, rows) else text
 
 
-def in_words(steps: Sequence[Step], verbs: tuple[str, str]) -> str:
+def difference_in_words(steps: Sequence[Step], verbs: tuple[str, str]) -> str:
     """Return how D' differs from D in words, such as ``"one record removed"``."""
     if steps[0].name:
         shown = [step.in_words(verbs) for step in steps[:2]]
@@ -93,7 +93,7 @@ def surplus(gone: int, new: int, what: str = "record") -> str:
     return f"{plural(gone, what)} only in D and {plural(new, what)} only in D'"
 
 
-class Move(NamedTuple):
+class UnitChange(NamedTuple):
     """A neighbour's positions, and the units that left and that came in."""
 
     positions: Positions
@@ -115,7 +115,7 @@ class Members:
     """
 
     def __init__(
-        self, pool: Pool, null: int | None, unit: Any = None, max_rows: int | None = None
+        self, pool: RecordPool, null: int | None, unit: Any = None, max_rows: int | None = None
     ) -> None:
         self.pool, self._null, self._unit, self._max_rows = pool, null, unit, max_rows
         self._read: Read | None = None if unit is None else reader(pool.example, unit)

@@ -20,7 +20,7 @@ from pytest_dp.explain.missing_noise import find_missing_noise, find_seeded_gene
 from pytest_dp.explain.more_noise import find_helpful_noise
 from pytest_dp.explain.movement import compare_with_movement, measure_noise
 from pytest_dp.explain.parting import find_parting
-from pytest_dp.explain.runs import ENDS, Runs
+from pytest_dp.explain.runs import ENDS, PairRuns
 from pytest_dp.explain.shared_noise import find_shared_noise
 from pytest_dp.explain.source import function_at, written_budget
 from pytest_dp.privacy.guarantees import Guarantee
@@ -67,7 +67,9 @@ def blame_lines(  # noqa: PLR0913  an audit's result, piece by piece
     lines: list[Blame] = []
     with suppress(*ENDS):
         budget = written_budget(call.mechanism, call.params, claim.claimed)
-        for finding in _findings(Runs(call, pair, Deadline(seconds)), claim, event, lower, pairs):
+        for finding in _findings(
+            PairRuns(call, pair, Deadline(seconds)), claim, event, lower, pairs
+        ):
             if finding.certain or not _is_within_budget(finding, budget, claim, lower):
                 blame = _blame_of(finding, root or Path.cwd())
                 if not any(_is_near(blame, other) for other in lines):
@@ -78,7 +80,7 @@ def blame_lines(  # noqa: PLR0913  an audit's result, piece by piece
 
 
 def _findings(
-    runs: Runs,
+    runs: PairRuns,
     claim: Guarantee,
     event: Callable[[Any], Any] | None,
     lower: float,

@@ -12,7 +12,7 @@ from typing import Any
 from pytest_dp.basics.bisection import smallest
 from pytest_dp.data import key
 from pytest_dp.explain.findings import together_with
-from pytest_dp.explain.runs import ENDS, Runs, place_of
+from pytest_dp.explain.runs import ENDS, PairRuns, place_of
 from pytest_dp.oracles.alignment import Alignment, align
 from pytest_dp.oracles.checking import Memory, NotAligned
 from pytest_dp.oracles.shift_loss import LossBound
@@ -33,7 +33,7 @@ MAX_TIMES = 1e9
 
 
 def advise_more_noise(
-    runs: Runs, claim: Guarantee, found: Alignment, line: Site, pairs: Sequence[tuple[Any, Any]]
+    runs: PairRuns, claim: Guarantee, found: Alignment, line: Site, pairs: Sequence[tuple[Any, Any]]
 ) -> str:
     """Return advice on too little noise at a line, by what draws have to hide on all of the pairs.
 

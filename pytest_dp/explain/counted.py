@@ -17,7 +17,7 @@ from pytest_dp.explain.findings import (
 )
 from pytest_dp.explain.missing_noise import RAISES
 from pytest_dp.explain.more_noise import with_more_noise
-from pytest_dp.explain.runs import ABSENT, MANY_RUNS, RUNS, SIDES, WHOLE, Leaf, Run, Runs
+from pytest_dp.explain.runs import ABSENT, MANY_RUNS, RUNS, SIDES, WHOLE, Leaf, PairRuns, SideRun
 from pytest_dp.explain.source import condition_of
 from pytest_dp.explain.tracing import lines_with
 from pytest_dp.outputs.outcome import Raised
@@ -49,7 +49,7 @@ _TO_RAISE_WITH_NOISE = (
 
 
 def _count(
-    runs: Runs, outcomes: Callable[[Run], Iterable[T]], many: int = MANY_RUNS
+    runs: PairRuns, outcomes: Callable[[SideRun], Iterable[T]], many: int = MANY_RUNS
 ) -> Iterator[tuple[int, T, int, int]]:
     """Yield side, outcome, and counts there and on the other side; common outcomes first."""
     counts = [
@@ -68,13 +68,13 @@ def _compare(what: str, side: int, count: int, seldom: int, many: int) -> str:
     )
 
 
-def _present(run: Run) -> tuple[str, ...]:
+def _present(run: SideRun) -> tuple[str, ...]:
     """Return the places of an output, or what was raised instead."""
     raised = isinstance(run.output, Raised)
     return (f"{RAISES}{run.output.kind}",) if raised else tuple(run.leaves)
 
 
-def find_one_sided_outputs(runs: Runs, claim: Guarantee, lower: float) -> Iterator[Finding]:
+def find_one_sided_outputs(runs: PairRuns, claim: Guarantee, lower: float) -> Iterator[Finding]:
     """Find places of outputs and exceptions that come on one input more often than is allowed.
 
     More often than a delta, or than a multiple of never or of seldom.
@@ -106,7 +106,7 @@ def find_one_sided_outputs(runs: Runs, claim: Guarantee, lower: float) -> Iterat
         return
 
 
-def find_unequal_values(runs: Runs, claim: Guarantee, lower: float) -> Iterator[Finding]:
+def find_unequal_values(runs: PairRuns, claim: Guarantee, lower: float) -> Iterator[Finding]:
     """Find values of one leaf, or of several together, that are more likely than is allowed."""
     places = [place for place in runs.differing if _has_few(runs, place)][:MAX_PLACES]
     if not places:
@@ -117,7 +117,7 @@ def find_unequal_values(runs: Runs, claim: Guarantee, lower: float) -> Iterator[
     together = [*places, *(place for place in others if _has_few(runs, place))][:MAX_PLACES]
     all_named = [tuple(p for p in leaves if p in named) for named in (places, together)]
 
-    def outcomes(run: Run) -> Iterator[tuple[tuple[str, ...], tuple[Leaf, ...]]]:
+    def outcomes(run: SideRun) -> Iterator[tuple[tuple[str, ...], tuple[Leaf, ...]]]:
         for chosen in dict.fromkeys([*((place,) for place in places), *all_named]):
             yield chosen, tuple(run.leaves.get(place, ABSENT) for place in chosen)
 
@@ -153,7 +153,7 @@ def find_unequal_values(runs: Runs, claim: Guarantee, lower: float) -> Iterator[
     yield from find_caller(draw.stack, lower)
 
 
-def _has_few(runs: Runs, place: str) -> bool:
+def _has_few(runs: PairRuns, place: str) -> bool:
     """Return whether draws reach a leaf, and give it few values."""
     values = {run.leaves.get(place, ABSENT) for run in runs.all_runs()}
     return place not in WHOLE and len(values) <= MAX_VALUES and bool(runs.lines_of(place))

@@ -18,8 +18,8 @@ from pytest_dp.data.differences import ABSENT, Change, changes, record_of
 from pytest_dp.data.equality import key
 from pytest_dp.data.fields import fields_of, with_field
 from pytest_dp.data.neighbours import Pair
-from pytest_dp.data.record_pool import Pool
-from pytest_dp.explain.runs import ENDS, Runs, changed_leaves
+from pytest_dp.data.record_pool import RecordPool
+from pytest_dp.explain.runs import ENDS, PairRuns, changed_leaves
 from pytest_dp.running.calling import Call
 from pytest_dp.running.deadline import Deadline
 
@@ -56,22 +56,22 @@ def _idle(call: Call, pair: Pair, examples: Iterable[Any], deadline: Deadline) -
         return []
     added = change.before is ABSENT
     dataset = pair.d2 if added else pair.d1
-    pool = Pool([dataset])
+    pool = RecordPool([dataset])
     others = [change.after]
     if added or change.after is ABSENT:
         kin = (data for data in examples if kind_of(data) == kind_of(dataset))
         others = [*pool.records, *(row for data in kin for row in records_of(data)[:MAX_OTHERS])]
     mine = pool.records[change.at]
     new = {name: value for name in fields_of(mine) for value in _another(mine, name, others)}
-    both = Runs(call, pair.inputs, deadline)
+    both = PairRuns(call, pair.inputs, deadline)
     if len(fields_of(mine)) < 2 or not new or not _noise_is_captured(both):
         return []
 
-    def runs_on(fields: Sequence[Hashable]) -> Runs:
+    def runs_on(fields: Sequence[Hashable]) -> PairRuns:
         at = pool.add(reduce(lambda row, name: with_field(row, name, new[name]), fields, mine))
         places = range(len(pool.records))
         data = pool.dataset((*places[: change.at], at, *places[change.at + 1 : count]))
-        return Runs(call, replace(pair, d1=data, d2=data).inputs, deadline)
+        return PairRuns(call, replace(pair, d1=data, d2=data).inputs, deadline)
 
     count = len(pool.records)
     usual = runs_on(())
@@ -104,7 +104,7 @@ def _the_change(pair: Pair) -> Change | None:
     return found[0] if len(found) == 1 else None
 
 
-def _noise_is_captured(runs: Runs) -> bool:
+def _noise_is_captured(runs: PairRuns) -> bool:
     """Return whether all noise is the same in these runs, and D and D' give different outputs."""
     return runs.repeats and any(
         changed_leaves(*runs.both(noise)) for noise in range(CHECKED_NOISES)

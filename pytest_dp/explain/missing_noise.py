@@ -19,8 +19,8 @@ from pytest_dp.explain.runs import (
     ORDER,
     RUNS,
     SIDES,
-    Run,
-    Runs,
+    PairRuns,
+    SideRun,
     differ,
     place_of,
 )
@@ -35,7 +35,7 @@ CLEAR_ERRORS = 3.0
 RAISES = "raises "
 
 
-def find_seeded_generators(runs: Runs) -> Iterator[Finding]:
+def find_seeded_generators(runs: PairRuns) -> Iterator[Finding]:
     """Yield generators that a mechanism seeds in the same way in each run."""
     here, there = runs.both(0)
     for generator in here.seeded:
@@ -61,12 +61,12 @@ def find_seeded_generators(runs: Runs) -> Iterator[Finding]:
         return
 
 
-def _always(runs: Runs, generator: Seeded, side: int) -> bool:
+def _always(runs: PairRuns, generator: Seeded, side: int) -> bool:
     """Return whether a generator gets the same seed in all runs."""
     if not generator.seed or not generator.stack:
         return False
 
-    def has_seed(run: Run) -> bool:
+    def has_seed(run: SideRun) -> bool:
         seeds = [other.seed for other in run.seeded if other.stack == generator.stack]
         return bool(seeds) and all(repr(seed) == repr(generator.seed) for seed in seeds)
 
@@ -78,7 +78,7 @@ def _format_seed(generator: Seeded) -> str:
     return text if len(text) <= 20 else "the same numbers"
 
 
-def find_missing_noise(runs: Runs, claim: Guarantee) -> Iterator[Finding]:
+def find_missing_noise(runs: PairRuns, claim: Guarantee) -> Iterator[Finding]:
     """Yield leaves that depend on no draw: on D and on D', or on one of them."""
     texts = {
         place: text for place in runs.differing if (text := _without_noise(runs, place, claim))
@@ -105,7 +105,7 @@ _OF_THE_WHOLE = {
 """Advice on the length and on the order of keys of an output, by the function that gives them."""
 
 
-def _advise(runs: Runs, places: list[str]) -> str:
+def _advise(runs: PairRuns, places: list[str]) -> str:
     """Return advice on leaves that have no noise, by the kind of their values."""
     whole = _OF_THE_WHOLE.get(places[0].partition("(")[0])
     if whole:
@@ -122,17 +122,17 @@ def _advise(runs: Runs, places: list[str]) -> str:
     return f"{how} {format_places(places)}, or do not release {it}"
 
 
-def _is_missing(runs: Runs, place: str, side: int) -> bool:
+def _is_missing(runs: PairRuns, place: str, side: int) -> bool:
     """Return whether a leaf is always NaN, None or absent on an input where nothing is random."""
     nothing = ABSENT, math.nan, ("NoneType", None)
     return not runs.lines_on(side, place) and runs.values(side, place, 1)[0] in nothing
 
 
-def _noisy_sides(runs: Runs, place: str) -> list[int]:
+def _noisy_sides(runs: PairRuns, place: str) -> list[int]:
     return [side for side in (0, 1) if runs.lines_on(side, place)]
 
 
-def _without_noise(runs: Runs, place: str, claim: Guarantee) -> str:
+def _without_noise(runs: PairRuns, place: str, claim: Guarantee) -> str:
     """Return text: what a leaf always is on one input or both; empty if it depends on draws.
 
     Of a leaf with noise on one input only, more has to come there than the claim allows.
@@ -168,7 +168,7 @@ def _verb(leaf: str) -> str:
     return leaf if leaf.startswith("raises ") else f"is {leaf}"
 
 
-def _without_noise_when_present(runs: Runs, place: str) -> str:
+def _without_noise_when_present(runs: PairRuns, place: str) -> str:
     """Describe a leaf that is not always a number, but always the same one if it is."""
     constants, counts = [], []
     for side in (0, 1):
@@ -188,11 +188,11 @@ def _without_noise_when_present(runs: Runs, place: str) -> str:
     )
 
 
-def _numbers(runs: Runs, side: int, place: str, count: int) -> list[float]:
+def _numbers(runs: PairRuns, side: int, place: str, count: int) -> list[float]:
     return [value for value in runs.values(side, place, count) if isinstance(value, float)]
 
 
-def _assigning_line(runs: Runs, place: str) -> Site | None:
+def _assigning_line(runs: PairRuns, place: str) -> Site | None:
     """Return the last line that gives the leaf its value on D and D', or else on D.
 
     Of a leaf that has noise on one of them only, it is on the path that adds none.

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.explain.findings import Finding, format_draw
-from pytest_dp.explain.runs import MANY_RUNS, RUNS, UNIFORM, Runs, all_at
+from pytest_dp.explain.runs import MANY_RUNS, RUNS, UNIFORM, PairRuns, all_at
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.privacy.guarantees import Guarantee
@@ -30,7 +30,7 @@ _MIDDLES = {UNIFORM_FAMILY: 0.5, GEOMETRIC: 0.0}
 
 
 def find_helpful_noise(
-    runs: Runs, event: Callable[[Any], Any] | None, claim: Guarantee, lower: float
+    runs: PairRuns, event: Callable[[Any], Any] | None, claim: Guarantee, lower: float
 ) -> Iterator[Finding]:
     """Yield the line of which more noise lowers an event's excess over the claim the most.
 
@@ -69,7 +69,7 @@ def _error(claim: Guarantee, here: float, there: float) -> float:
     return math.hypot(math.sqrt((here + least) / MANY_RUNS), around)
 
 
-def _is_noise(runs: Runs, line: Site) -> bool:
+def _is_noise(runs: PairRuns, line: Site) -> bool:
     """Return whether all draws of a line are noise that can be made larger."""
     draws = (draw for run in runs.all_runs() for draw in run.draws_at(line))
     return all(with_more_noise(draw) is not None for draw in draws)
@@ -96,7 +96,7 @@ def with_more_noise(draw: Draw, _: Any = None) -> Any:
 
 
 def _shares(
-    runs: Runs, event: Callable[[Any], Any], line: Site | None, noises: range
+    runs: PairRuns, event: Callable[[Any], Any], line: Site | None, noises: range
 ) -> tuple[float, float]:
     """Return the share of runs with an event on D and on D', with more noise at a line."""
     replaced = None if line is None else all_at(line, with_more_noise)

@@ -24,7 +24,7 @@ from pytest_dp.explain.findings import (
     format_places,
     together_with,
 )
-from pytest_dp.explain.runs import LOOK_RUNS, MANY_RUNS, WHOLE, Runs, place_of
+from pytest_dp.explain.runs import LOOK_RUNS, MANY_RUNS, WHOLE, PairRuns, place_of
 from pytest_dp.oracles.alignment import Move, align
 from pytest_dp.oracles.checking import NotAligned
 from pytest_dp.oracles.shift_loss import LossBound
@@ -48,7 +48,7 @@ THRESHOLDS = np.linspace(-12.0, 12.0, 241)
 
 
 def compare_with_movement(
-    runs: Runs, claim: Guarantee, lower: float, pairs: Sequence[tuple[Any, Any]]
+    runs: PairRuns, claim: Guarantee, lower: float, pairs: Sequence[tuple[Any, Any]]
 ) -> Iterator[Finding]:
     """Yield the line whose draws lose the most, where all of them lose more than is claimed.
 
@@ -94,7 +94,7 @@ def _claim_number(claim: Guarantee) -> str:
     )
 
 
-def _describe_movement(runs: Runs, line: Site, moves: Sequence[Move]) -> str:
+def _describe_movement(runs: PairRuns, line: Site, moves: Sequence[Move]) -> str:
     """Describe the differences that the draws of a line have to hide, and in which numbers."""
     distances = np.concatenate([np.abs(move.distances) for move in moves])
     count = int(np.count_nonzero(distances))
@@ -150,7 +150,7 @@ def _proved_by_tails(bound: LossBound, claim: Guarantee) -> float:
     return float(np.max(claim.shown_by(p, q), initial=0.0, where=exact))
 
 
-def measure_noise(runs: Runs, claim: Guarantee, lower: float) -> Iterator[Finding]:
+def measure_noise(runs: PairRuns, claim: Guarantee, lower: float) -> Iterator[Finding]:
     """Yield the line of a number whose standard deviation is too small for how far it moves."""
     for place in runs.differing if claim.parameter == "eps" and not claim.delta else ():
         lines = runs.lines_of(place)
@@ -176,7 +176,7 @@ def measure_noise(runs: Runs, claim: Guarantee, lower: float) -> Iterator[Findin
         return
 
 
-def _move_and_deviation(runs: Runs, place: str, count: int) -> tuple[float, float]:
+def _move_and_deviation(runs: PairRuns, place: str, count: int) -> tuple[float, float]:
     """Return how far a number on D is from that on D', and its standard deviation.
 
     0 and infinity where it is no number, or does not always move as far.

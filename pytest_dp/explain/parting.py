@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from pytest_dp.explain.findings import Finding
-from pytest_dp.explain.runs import Runs, changed_leaves
+from pytest_dp.explain.runs import PairRuns, changed_leaves
 from pytest_dp.explain.tracing import traced_lines
 from pytest_dp.running.requests import Site
 
@@ -41,7 +41,7 @@ class _Pair:
         return None if len(one) == len(other) else min(one, other, key=len)[-1]
 
 
-def find_parting(runs: Runs) -> Iterator[Finding]:
+def find_parting(runs: PairRuns) -> Iterator[Finding]:
     """Yield the line where runs part, or come by, whenever outputs differ, and at no other time."""
     pairs = []
     for noise in range(TRACED_RUNS):
@@ -69,7 +69,7 @@ def find_parting(runs: Runs) -> Iterator[Finding]:
         yield Finding(kind, line, text)
 
 
-def _pair(runs: Runs, noise: int) -> _Pair:
+def _pair(runs: PairRuns, noise: int) -> _Pair:
     paths, outputs = [], []
     for side in (0, 1):
         with traced_lines() as lines:

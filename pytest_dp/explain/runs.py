@@ -71,7 +71,7 @@ ENDS = (CannotInstrument, CannotCopy, OutOfTime, TooLong, MemoryError, Recursion
 
 
 @dataclass(frozen=True)
-class Run:
+class SideRun:
     """One run on one input."""
 
     output: Any
@@ -119,37 +119,37 @@ def _leaves(output: Any) -> tuple[dict[str, Leaf], int | None]:
 
 
 @dataclass(frozen=True)
-class Runs:
+class PairRuns:
     """Runs on both inputs of a pair, told by the side (0 for D) and the number of the noise."""
 
     call: Call
     pair: tuple[Any, Any]
     deadline: Deadline
 
-    def run(self, side: int, noise: int, replaced: Replaced | None = None) -> Run:
+    def run(self, side: int, noise: int, replaced: Replaced | None = None) -> SideRun:
         """Return a run with some draws replaced; raises OutOfTime if no time is left."""
         if self.deadline.remaining() < 0:
             raise OutOfTime
         tape = Tape(noise, replaced)
         output = run_instrumented(self.call, self.pair[side], tape, self.deadline)
-        return Run(output, tape.draws, tape.seeded)
+        return SideRun(output, tape.draws, tape.seeded)
 
     @cached_property
-    def _usual(self) -> dict[tuple[int, int], Run]:
+    def _usual(self) -> dict[tuple[int, int], SideRun]:
         return {}
 
-    def usual(self, side: int, noise: int) -> Run:
+    def usual(self, side: int, noise: int) -> SideRun:
         """Return the run on an input with the noise of this number; it is made once."""
         key = side, noise
         if key not in self._usual:
             self._usual[key] = self.run(side, noise)
         return self._usual[key]
 
-    def both(self, noise: int) -> tuple[Run, Run]:
+    def both(self, noise: int) -> tuple[SideRun, SideRun]:
         """Return the runs on D and D' with the same noise."""
         return self.usual(0, noise), self.usual(1, noise)
 
-    def all_runs(self) -> Iterator[Run]:
+    def all_runs(self) -> Iterator[SideRun]:
         """Return those which show what differs at all."""
         return chain.from_iterable(map(self.both, range(LOOK_RUNS)))
 
@@ -226,7 +226,7 @@ def differ(one: Leaf | None, other: Leaf | None, relative: float = ROUNDING) -> 
     return one != other
 
 
-def changed_leaves(one: Run, other: Run) -> set[str]:
+def changed_leaves(one: SideRun, other: SideRun) -> set[str]:
     """Return the places of leaves that are not exactly the same."""
     places = one.leaves.keys() | other.leaves.keys()
     return {p for p in places if differ(one.leaves.get(p), other.leaves.get(p), 0.0)}

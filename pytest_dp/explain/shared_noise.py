@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from pytest_dp.explain.findings import Finding, format_draw, format_number
-from pytest_dp.explain.runs import LOOK_RUNS, Runs, place_of
+from pytest_dp.explain.runs import LOOK_RUNS, PairRuns, place_of
 from pytest_dp.outputs.noise_relations import without_noise
 from pytest_dp.running.requests import Site
 
@@ -16,7 +16,7 @@ MAX_COMPARED = 32
 others share goes unnoticed."""
 
 
-def find_shared_noise(runs: Runs) -> Iterator[Finding]:
+def find_shared_noise(runs: PairRuns) -> Iterator[Finding]:
     """Yield the line at which the random numbers come from that several numbers use."""
     places = [
         place
@@ -51,7 +51,7 @@ def _number(value: object) -> float:
     return value if isinstance(value, float) else np.nan
 
 
-def _of_equal_seeds(runs: Runs) -> Site | None:
+def _of_equal_seeds(runs: PairRuns) -> Site | None:
     """Return the line at which a generator gets a seed that one of the same run had before."""
     known: set[tuple[type, str]] = set()
     for seeded in runs.usual(0, 0).seeded:

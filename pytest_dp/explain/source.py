@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Any
 
 from pytest_dp.outputs.leaves import as_float
-from pytest_dp.proposers.constants import is_constant, reachable
+from pytest_dp.proposers.constants import may_be_constant, reachable
 from pytest_dp.running.requests import Site
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -80,7 +80,7 @@ def written_budget(mechanism: Any, params: dict[str, Any], claimed: float) -> fl
     """
     numbers: dict[str, float] = {}
     for value, place in reachable(mechanism, params):
-        if is_constant(value) and not isinstance(value, str):
+        if may_be_constant(value) and not isinstance(value, str):
             numbers[place.rpartition(" ")[2]] = as_float(value)
         elif type(value) is types.FunctionType:
             with suppress(OSError, TypeError, SyntaxError, ValueError):

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.basics.whose_code import is_project_file
-from pytest_dp.explain.runs import Leaf, Runs
+from pytest_dp.explain.runs import Leaf, PairRuns
 from pytest_dp.outputs.leaves import NUMBER, as_float, is_number
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.running.requests import Site
@@ -31,7 +31,7 @@ _RETURNED = "what it returns"
 """The name under which an observer sees what a function returns."""
 
 
-def lines_with(runs: Runs, side: int, value: Leaf | None, noise: int = 0) -> list[Site]:
+def lines_with(runs: PairRuns, side: int, value: Leaf | None, noise: int = 0) -> list[Site]:
     """Return lines that give a variable a leaf's value in a run, in order; else its last line.
 
     For the output's length, lengths of containers are compared.

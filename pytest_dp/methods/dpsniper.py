@@ -32,14 +32,14 @@ from pytest_dp.methods.cuts import Cut, PlannedTest, best_cut
 from pytest_dp.methods.searching import (
     MIN_FITTED,
     PairSearch,
-    learn,
     learn_model,
+    learn_score,
     search_by_halving,
 )
 from pytest_dp.methods.two_stage import left_to_test, search_then_test
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.running.deadline import Deadline
-from pytest_dp.running.sampler import Draw
+from pytest_dp.running.sampler import SampleRequest
 from pytest_dp.running.streams import Purpose
 from pytest_dp.statistics.event_test import EventTest
 from pytest_dp.statistics.proofs import PUBLISHED, SHARP
@@ -107,7 +107,7 @@ def _best_cuts(pairs: PairSearch, deadline: Deadline, known: Sequence[PairState]
     plan = PlannedTest(session.guarantee, left_to_test(session), session.budget.alpha)
     for state in known:
         if state.outputs.pairs >= MIN_FITTED:
-            learn(session.settings, state, deadline)
+            learn_score(session.settings, state, deadline)
             joint = state.record.joint[0].astype(int)
             cuts = cast("ByScore", state.binnings[0]).cuts
             if (cut := best_cut(joint.sum(1), joint.sum(0), cuts, plan)) is not None:
@@ -152,8 +152,11 @@ def _attacks_of_pair(
     sampler, deadline = session.sampler, session.budget.deadline
     sides = tuple(enumerate((state.input1, state.input2)))
 
-    def draws(purpose: Purpose, *rest: int) -> list[Draw]:
-        return [Draw(inputs[i], runs, (purpose, state.number, side, *rest)) for side, i in sides]
+    def draws(purpose: Purpose, *rest: int) -> list[SampleRequest]:
+        return [
+            SampleRequest(inputs[i], runs, (purpose, state.number, side, *rest))
+            for side, i in sides
+        ]
 
     model = learn_model(session.settings, state)
     drawn = sampler.measure(draws(Purpose.CHOICE), _Scores(model), deadline)

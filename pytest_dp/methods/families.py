@@ -51,7 +51,7 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Family:
+class PairFamily:
     """D and D' by a vector within bounds; any two that differ are neighbours."""
 
     low: Floats
@@ -75,7 +75,7 @@ class Family:
         return self.relation.pair(*(side.data(rounded) for side in self.sides))
 
 
-def families_of(promise: Promise, whose: str) -> Callable[[np.random.Generator], Family]:
+def families_of(promise: Promise, whose: str) -> Callable[[np.random.Generator], PairFamily]:
     """Return pairs of neighbours of a promise by numbers; which, is random.
 
     Raises ClaimError if its inputs hold no numbers to move; `whose` is what asks for them.
@@ -106,7 +106,7 @@ def of_queries(
     bounds: tuple[float, float] = (0.0, LARGEST_NUMBER),
     *,
     whole: bool = True,
-) -> Family:
+) -> PairFamily:
     """Return a family of answers within bounds: D, and the moves of all answers or of one."""
     at = slice(None)
     if isinstance(relation, OneQuery):
@@ -126,10 +126,10 @@ def of_queries(
         for end, step in zip(bounds, (-1.0, 1.0), strict=True)
     )
     steps = np.arange(n + moving) >= n
-    return Family(low, high, steps, np.full(n + moving, whole), sides, relation)
+    return PairFamily(low, high, steps, np.full(n + moving, whole), sides, relation)
 
 
-def of_records(examples: Sequence[Any], relation: Relation, rng: np.random.Generator) -> Family:
+def of_records(examples: Sequence[Any], relation: Relation, rng: np.random.Generator) -> PairFamily:
     """Return a family of datasets like one example, with a record added or replaced.
 
     Numbers are within those that the examples have in the same field.
@@ -157,7 +157,7 @@ def of_records(examples: Sequence[Any], relation: Relation, rng: np.random.Gener
     low, high, whole = (
         np.array(values) for values in zip(*(ranges[s[1]] for s in slots), strict=True)
     )
-    return Family(low, high, np.zeros(len(slots), bool), whole, (ours, theirs), relation)
+    return PairFamily(low, high, np.zeros(len(slots), bool), whole, (ours, theirs), relation)
 
 
 def _side(

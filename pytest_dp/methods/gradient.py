@@ -23,7 +23,7 @@ from pytest_dp.basics.arrays import Floats
 from pytest_dp.claiming.claim import Promise
 from pytest_dp.data import is_real
 from pytest_dp.methods.climbing import climb_ratio
-from pytest_dp.methods.families import Family, Side, families_of
+from pytest_dp.methods.families import PairFamily, Side, families_of
 from pytest_dp.methods.smooth import HARD, STEEPNESS, Smoothing
 from pytest_dp.methods.smoothed import Key, Output, Smoothed, outputs_of
 from pytest_dp.pairs import Pair
@@ -69,10 +69,10 @@ draws save."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Found:
+class FoundOutput:
     """Neighbours, and an output that tells them apart."""
 
-    family: Family
+    family: PairFamily
     vector: Floats
     """The numbers of both inputs."""
     output: Output
@@ -107,7 +107,7 @@ class Gradients:
     def __init__(
         self,
         call: Call,
-        family_of: Callable[[np.random.Generator], Family],
+        family_of: Callable[[np.random.Generator], PairFamily],
         centres: Sequence[float],
         seed: int,
         deadline: Deadline,
@@ -117,7 +117,7 @@ class Gradients:
         self._seed, self._deadline, self._least = seed, deadline, least
         self._runs = Smoothed(call, Smoothing(DRAWS, seed), deadline)
 
-    def restart(self, number: int) -> Found | None:
+    def restart(self, number: int) -> FoundOutput | None:
         """Return the end of one restart; None if no output is likely enough.
 
         Raises CannotInstrument if the mechanism does with numbers what arrays cannot do, and
@@ -134,7 +134,7 @@ class Gradients:
                         found = other
         return found
 
-    def start(self, number: int) -> Found | None:
+    def start(self, number: int) -> FoundOutput | None:
         """Return the best of a few random starts; None if no output is likely enough."""
         rng = np.random.default_rng((self._seed, number))
         starts = [
@@ -142,7 +142,7 @@ class Gradients:
         ]
         return max(starts, key=lambda start: start.loss, default=None)
 
-    def _started(self, rng: np.random.Generator) -> Found | None:
+    def _started(self, rng: np.random.Generator) -> FoundOutput | None:
         """Return random neighbours with their best output; None if no output is likely enough."""
         family, runs = self._family_of(rng), self._runs
         if not runs.smoothing.spread:
@@ -152,8 +152,8 @@ class Gradients:
         return self._telling_most(family, vector, rng)
 
     def _telling_most(
-        self, family: Family, vector: Floats, rng: np.random.Generator
-    ) -> Found | None:
+        self, family: PairFamily, vector: Floats, rng: np.random.Generator
+    ) -> FoundOutput | None:
         """Return the likely output whose probability differs most between the neighbours."""
         outputs = self._outputs(family, vector, rng)
         if not outputs:
@@ -164,10 +164,10 @@ class Gradients:
         losses = np.where(np.maximum(p, q) >= math.log(self._least), np.abs(p - q), 0.0)
         best = int(np.argmax(losses))
         forward = bool(p[best] >= q[best])
-        return Found(family, vector, *outputs[best], forward, float(losses[best]))
+        return FoundOutput(family, vector, *outputs[best], forward, float(losses[best]))
 
     def _outputs(
-        self, family: Family, vector: Floats, rng: np.random.Generator
+        self, family: PairFamily, vector: Floats, rng: np.random.Generator
     ) -> list[tuple[Output, Floats]]:
         """Return the outputs that are likely enough on one of the inputs."""
         found: dict[Key, tuple[Output, Floats]] = {}
@@ -185,7 +185,7 @@ class Gradients:
         finally:
             smoothing.steepness = before
 
-    def estimate(self, found: Found) -> tuple[float, float]:
+    def estimate(self, found: FoundOutput) -> tuple[float, float]:
         """Return the loss at what was found, and its error: approximate, in nats.
 
         By fresh draws, the same on both inputs, ever more until the error is small or there are
@@ -202,7 +202,7 @@ class Gradients:
                 return loss, error
             draws *= 4
 
-    def _counted(self, found: Found, runs: Smoothed) -> tuple[float, float]:
+    def _counted(self, found: FoundOutput, runs: Smoothed) -> tuple[float, float]:
         """Return the loss of an output by its counts, unsmoothed, and by how much it may be off.
 
         NaN if it is too rare on the input where it should be likelier.
@@ -214,18 +214,18 @@ class Gradients:
             return math.nan, math.inf
         return mclt.loss(c1, c2, both, runs.smoothing.draws, SHOWN_ALPHA)
 
-    def _logs_of(self, found: Found, points: Floats) -> tuple[Floats, Floats]:
+    def _logs_of(self, found: FoundOutput, points: Floats) -> tuple[Floats, Floats]:
         """Return log probabilities of an output on its likelier input and on the other input."""
         vectors, thresholds = np.split(points, [len(found.vector)], axis=1)
         asked = [(found.output, thresholds)]
         p, q = (_logs(self._runs.chances(side, vectors, asked))[0] for side in found.sides)
         return p, q
 
-    def _measured(self, found: Found) -> Found:
+    def _measured(self, found: FoundOutput) -> FoundOutput:
         (p,), (q,) = self._logs_of(found, _point(found)[None, :])
         return replace(found, loss=p - q)
 
-    def _optimised(self, found: Found) -> Found:
+    def _optimised(self, found: FoundOutput) -> FoundOutput:
         """Return a local optimum within a few spreads of the noise, or the start.
 
         An optimum of the smoothed loss counts only if it is as good without smoothing.
@@ -242,14 +242,14 @@ class Gradients:
         comes = not math.isnan(after) and not after + error < before
         return moved if moved.loss > found.loss and comes else found
 
-    def _units(self, found: Found) -> Floats:
+    def _units(self, found: FoundOutput) -> Floats:
         """Return the units in which numbers move: 1 between neighbours, the noise for others."""
         spread, family = self._runs.smoothing.spread or 1.0, found.family
         widths = np.minimum(family.high - family.low, spread)
         of_inputs = np.where(family.steps, 1.0, np.where(widths > 0, widths, 1.0))
         return np.concatenate([of_inputs, np.full(len(found.thresholds), spread)])
 
-    def _bounds(self, found: Found) -> Floats:
+    def _bounds(self, found: FoundOutput) -> Floats:
         ends = np.full(len(found.thresholds), np.inf)
         family = found.family
         return np.stack([np.concatenate([family.low, -ends]), np.concatenate([family.high, ends])])
@@ -261,12 +261,12 @@ def _logs(chances: Floats) -> Floats:
     return logs
 
 
-def _point(found: Found) -> Floats:
+def _point(found: FoundOutput) -> Floats:
     return np.concatenate([found.vector, found.thresholds])
 
 
 def gradients_of(
-    families: Callable[[np.random.Generator], Family],
+    families: Callable[[np.random.Generator], PairFamily],
     call: Call,
     seed: int,
     deadline: Deadline,
@@ -297,7 +297,7 @@ class ByGradients:
 
     def _proposed(
         self,
-        families: Callable[[np.random.Generator], Family],
+        families: Callable[[np.random.Generator], PairFamily],
         call: Call,
         clock: Clock,
         seed: int,

@@ -14,7 +14,7 @@ import numpy as np
 from pytest_dp.auditors.session import Session
 from pytest_dp.basics.arrays import Floats
 from pytest_dp.basics.errors import ClaimError, MechanismError
-from pytest_dp.outputs.feature import KINDS, Feature, Kind, numeric
+from pytest_dp.outputs.feature import KINDS, Feature, FeatureKind, numeric
 from pytest_dp.outputs.features import MAX_FEATURES
 from pytest_dp.outputs.leaves import ABSENT, NUMBER
 from pytest_dp.outputs.outcome import Raised, same
@@ -127,4 +127,6 @@ def hamming_distance(keys: tuple[tuple[str, Any], ...], table: Table) -> Floats:
     return distance
 
 
-KINDS["hamming"] = Kind(numeric(hamming_distance), parts=lambda *_: None, whole=True, of_all=True)
+KINDS["hamming"] = FeatureKind(
+    numeric(hamming_distance), parts=lambda *_: None, whole=True, of_all=True
+)

@@ -28,7 +28,7 @@ from pytest_dp.methods.membership_attacks import (
     Learned,
     Shown,
     first,
-    learn,
+    learn_attack,
     shown_of,
 )
 from pytest_dp.outputs.hashing import hashes
@@ -40,7 +40,7 @@ from pytest_dp.results.outcome import Risk
 from pytest_dp.results.result import Verdict
 from pytest_dp.running.chunks import Input
 from pytest_dp.running.deadline import Deadline, OutOfTime
-from pytest_dp.running.sampler import Draw, Sampler
+from pytest_dp.running.sampler import Sampler, SampleRequest
 from pytest_dp.running.streams import Purpose
 from pytest_dp.statistics.auc import AreaBets, area, resolution
 from pytest_dp.statistics.clopper_pearson import SHOWN_ALPHA
@@ -120,7 +120,7 @@ class RecordGame:
         if count < RELEARNED * self._from:
             return
         inside, outside = (np.stack(rows) if labels else rows for rows in self.seen)
-        self.learned, self._from = learn(inside, outside, labels, classifier, seed), count
+        self.learned, self._from = learn_attack(inside, outside, labels, classifier, seed), count
         self._next = self.learned if self._gain > 0 or not labels else None
         self._gain = 0.0
 
@@ -212,7 +212,7 @@ class _Games:
         self._refuse_unseeded()
         for attempt in range(FIRST_ATTEMPTS):
             at = attempt % len(self.inputs)
-            draw = Draw(self.inputs[at], 1, (Purpose.SEARCH, at, attempt))
+            draw = SampleRequest(self.inputs[at], 1, (Purpose.SEARCH, at, attempt))
             (example,) = sampler.draw([draw], session.budget.deadline)[0]
             if not isinstance(example, Raised):
                 break
@@ -244,7 +244,7 @@ class _Games:
         sampler = self.session.sampler
         if sampler.draws:
             return
-        draws = [Draw(one, 2, (Purpose.SEARCH, at)) for at, one in enumerate(self.inputs)]
+        draws = [SampleRequest(one, 2, (Purpose.SEARCH, at)) for at, one in enumerate(self.inputs)]
         drawn = sampler.draw(draws, self.session.budget.deadline)
         marks = [_contents(list(outputs)) for outputs in drawn]
         if any(len(mark) > 1 for mark in marks):
@@ -268,7 +268,8 @@ class _Games:
         sampler = self.session.sampler
         self.batch += 1
         draws = [
-            Draw(item, size, (Purpose.BET, at, self.batch)) for at, item in enumerate(self.inputs)
+            SampleRequest(item, size, (Purpose.BET, at, self.batch))
+            for at, item in enumerate(self.inputs)
         ]
         drawn = seen_of(sampler, self.shown, draws, deadline)
         if self.shown is None:
@@ -285,7 +286,7 @@ class _Games:
 
 
 def seen_of(
-    sampler: Sampler, shown: Shown | None, draws: list[Draw], deadline: Deadline
+    sampler: Sampler, shown: Shown | None, draws: list[SampleRequest], deadline: Deadline
 ) -> list[Any]:
     """Return what attacks see of outputs: the first draw for all games, the others for one each.
 

@@ -16,7 +16,7 @@ import numpy as np
 from pytest_dp.basics.arrays import Floats, Outputs
 from pytest_dp.basics.errors import ClaimError
 from pytest_dp.basics.reprs import on_one_line
-from pytest_dp.betting.models import fit
+from pytest_dp.betting.models import fit_model
 from pytest_dp.data.cells import cells_of, record_cells
 from pytest_dp.methods.ridge import fit_ridge
 from pytest_dp.outputs.feature import Feature
@@ -24,7 +24,7 @@ from pytest_dp.outputs.features import all_features
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.outputs.targeted import target_record
-from pytest_dp.outputs.user_features import name_of
+from pytest_dp.outputs.user_features import function_name
 
 MIN_PROBABILITY = 1e-12
 """Probability that a prediction counts with, at least: 0 would be an infinite score. Larger: sure
@@ -61,7 +61,7 @@ class Shown:
                     numbers = numbers[:1]  # a model that knows other classes
                 elif len(numbers) != len(self.labels):
                     raise ClaimError(
-                        f"{name_of(look)} returned {len(numbers)} numbers for an output, and "
+                        f"{function_name(look)} returned {len(numbers)} numbers for an output, and "
                         f"{len(self.labels)} for another. Allowed: the same number for each."
                     )
                 row[at, : len(numbers)] = numbers
@@ -171,7 +171,7 @@ class _Scoring:
 
     @property
     def __name__(self) -> str:
-        return name_of(self.score)
+        return function_name(self.score)
 
     def __call__(self, model: Any) -> Any:
         return self.score(model, self.record)
@@ -179,7 +179,7 @@ class _Scoring:
 
 def _labels(look: Look, example: Any) -> tuple[str, ...]:
     """Return what the numbers are called; raise ClaimError if there are none."""
-    name = name_of(look)
+    name = function_name(look)
     try:
         numbers = np.ravel(np.asarray(look(example), dtype=np.float64))
     except Exception as error:
@@ -210,7 +210,9 @@ class Learned:
     told_by: str
 
 
-def learn(inside: Any, outside: Any, labels: Sequence[str], classifier: Any, seed: int) -> Learned:
+def learn_attack(
+    inside: Any, outside: Any, labels: Sequence[str], classifier: Any, seed: int
+) -> Learned:
     """Learn to score what comes out with a record above what comes out without it.
 
     Both are rows of quantities with these labels, shape (n, width), or outputs if there are no
@@ -221,7 +223,7 @@ def learn(inside: Any, outside: Any, labels: Sequence[str], classifier: Any, see
     about = [Feature(label, "leaf", f"output[{i}]") for i, label in enumerate(labels)]
     about = about or all_features(table, on_d)
     if classifier is not None:
-        model = fit(classifier, table, on_d, about, seed)
+        model = fit_model(classifier, table, on_d, about, seed)
         return Learned(lambda each: model.log_odds(tabulate(each)), "a learned score")
     ridge = fit_ridge(table, on_d, about)
     return Learned(lambda each: ridge.score(tabulate(each)), ridge.told_by)

@@ -127,7 +127,9 @@ class _Guessing:
         """By the same look."""
         _, right, runs = self.best
         m, guarantee = len(self.canaries), self.session.guarantee
-        return evidence.lower(right, self.each, m, guarantee, self.level, runs) if runs else 0.0
+        return (
+            evidence.lower_bound(right, self.each, m, guarantee, self.level, runs) if runs else 0.0
+        )
 
     def result(self) -> AuditResult:
         """Return the verdict, and how much less noise would have been caught."""

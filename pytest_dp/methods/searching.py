@@ -27,7 +27,7 @@ from pytest_dp.claiming.settings import Settings
 from pytest_dp.pairs import Pair
 from pytest_dp.pairs.sources import PairSource
 from pytest_dp.running.deadline import Deadline, OutOfTime, within
-from pytest_dp.statistics.ledger import Record
+from pytest_dp.statistics.ledger import BetRecord
 
 MIN_RUNS = 20
 """Runs on either input of a pair in a search, at least. With fewer, halves are given up by chance;
@@ -165,14 +165,14 @@ def search_by_halving(
             total += int(a_round / len(known))
 
 
-def learn(settings: Settings, state: PairState, deadline: Deadline) -> None:
+def learn_score(settings: Settings, state: PairState, deadline: Deadline) -> None:
     """Learn a score of the outputs on a pair, and count them through it."""
     table, on_d, about = outputs_to_learn(settings, state)
     fit_model = model_fitter(settings, about)
     fitting = partial(fit_score, table, on_d, about, fit_model, MAX_SCORE_CUTS)
     by_score, counts, means = within(deadline.remaining(), fitting)
     state.detector = Detector((by_score,), state.outputs.pairs)
-    state.record = Record([counts], means)
+    state.record = BetRecord([counts], means)
     check_users_parts(settings, state, by_score.model, about)
 
 

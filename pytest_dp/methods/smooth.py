@@ -34,15 +34,15 @@ from pytest_dp.oracles.deferred import (
     Deferred,
     Function,
     elementwise,
-    is_constant,
     is_draw,
+    is_plain_number,
     objects,
     of_draws,
 )
 from pytest_dp.oracles.paths import Path, Weight
 from pytest_dp.running.laws import INTEGERS, Law
 from pytest_dp.running.modules import Replacements
-from pytest_dp.running.requests import plain
+from pytest_dp.running.requests import plain_generator
 
 MAX_BRANCHES = 64
 """Values of a draw that a smoothed run takes one by one. More: paths multiply; fewer: gradients
@@ -125,7 +125,7 @@ class Smoothing(Branching):
         key = self.drawn, law
         self.drawn += 1
         if key not in self._fixed:
-            generator = plain(Generator, struct.pack("<4Q", self._seed, self.drawn, 0, 0))
+            generator = plain_generator(Generator, struct.pack("<4Q", self._seed, self.drawn, 0, 0))
             self._fixed[key] = law.draws(generator, self.draws)[None, :]
         return Smooth(self, self._fixed[key])
 
@@ -154,7 +154,7 @@ class Smooth(Deferred):
     def combined(self, other: Any, function: Function) -> Any:
         if isinstance(other, Smooth):
             return Smooth(self.instrument, function(self.values, other.values))
-        if not is_constant(other):
+        if not is_plain_number(other):
             return NotImplemented
         return Smooth(self.instrument, function(self.values, float(other)))
 

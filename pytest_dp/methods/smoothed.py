@@ -14,7 +14,7 @@ from pytest_dp.methods.families import Side
 from pytest_dp.methods.smooth import Smooth, Smoothing, functions_of_draws
 from pytest_dp.oracles.deferred import FLOAT, INT
 from pytest_dp.oracles.enumerating import flatten_output
-from pytest_dp.oracles.paths import Path, explored
+from pytest_dp.oracles.paths import Path, explore_paths
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.running.calling import Call, Made
 from pytest_dp.running.copies import Pristine
@@ -166,7 +166,7 @@ class Smoothed:
     def _explored(self, data: Callable[[], Any]) -> list[Weighed]:
         found: list[Weighed] = []
         with apply_instrument(self.smoothing, self._deadline), functions_of_draws().in_place():
-            for _, outcome, left in explored(lambda path: self._run(path, data)):
+            for _, outcome, left in explore_paths(lambda path: self._run(path, data)):
                 if outcome is not None:
                     found.append(outcome)
                 if left < UNKNOWN_LEFT or len(found) >= MAX_PATHS:

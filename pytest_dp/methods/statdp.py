@@ -24,7 +24,7 @@ from pytest_dp.auditors.pair_state import PairState
 from pytest_dp.auditors.session import AuditFinding, Session
 from pytest_dp.auditors.witness import Witness, likelier_first
 from pytest_dp.basics.arrays import Bools, Floats, Ints
-from pytest_dp.counterexample import simplest
+from pytest_dp.counterexample import simplest_event
 from pytest_dp.methods.hamming import distance_features
 from pytest_dp.methods.searching import PairSearch, search_by_halving
 from pytest_dp.methods.two_stage import search_then_test
@@ -113,7 +113,8 @@ def _suspicious_events(session: Session, state: PairState) -> list[_Suspect]:
     rank = rank_for(session.guarantee)(state.outputs.pairs)
     events = search(table, on_d, rank, _readable_features(session, state, table, on_d), 1)
     return [
-        _Suspect(state, simplest(event, table, on_d, rank), state.outputs.pairs) for event in events
+        _Suspect(state, simplest_event(event, table, on_d, rank), state.outputs.pairs)
+        for event in events
     ]
 
 

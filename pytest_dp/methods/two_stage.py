@@ -146,7 +146,7 @@ def _count_witness(search: PairSearch, witness: Witness, proof: Proof) -> Tested
         p2 = clopper_pearson.upper(round(witness.p2 * runs), runs, CHANCE_ALPHA)
         enough = proof.runs(p1, p2, session.guarantee, session.budget.alpha, total // 2)
         total = total if enough is None else min(total, 2 * max(2 * enough, MIN_TESTED))
-    return held_out.count(session, search.pool, witness, total)
+    return held_out.count_witness(session, search.pool, witness, total)
 
 
 def _conclude(search: PairSearch, witness: Witness, tested: Tested, proof: Proof) -> AuditResult:
@@ -184,7 +184,7 @@ def _conclude(search: PairSearch, witness: Witness, tested: Tested, proof: Proof
         p_value=agreeing(min(p_value, 1.0), session.budget.alpha, violated=violated),
         resolution=caught,
         counterexample=example,
-        strongest=presentation.described(best, witness),
+        strongest=presentation.describe_attack(best, witness),
         loss=loss,
         pictures=pictures_of(best, tested, violated=violated),
     )

@@ -94,14 +94,14 @@ def align(
     replayer = Replayer(call, inputs, deadline, memory.max_runs - memory.made)
     try:
         with replayer:
-            return _aligned(replayer, inputs, is_within, replays, memory)
+            return _find_alignment(replayer, inputs, is_within, replays, memory)
     except (CannotInstrument, CannotCopy) as reason:
         raise NotAligned(str(reason)) from None
     finally:
         memory.made += replayer.runs
 
 
-def _aligned(
+def _find_alignment(
     replayer: Replayer,
     inputs: tuple[Any, Any],
     is_within: Callable[[LossBound], bool],

@@ -12,7 +12,15 @@ import numpy as np
 from numpy.random import default_rng
 
 from pytest_dp.basics.arrays import Floats
-from pytest_dp.oracles.handing_out import MAX_ELEMENTS, NO_GAP, Drawn, Gap, Replayer, Run, Shift
+from pytest_dp.oracles.handing_out import (
+    MAX_ELEMENTS,
+    NO_GAP,
+    AnsweredRequest,
+    Gap,
+    ReplayedRun,
+    Replayer,
+    Shift,
+)
 from pytest_dp.oracles.numbers import Numbers, Pinned, Plan
 from pytest_dp.outputs.flatten import flatten
 from pytest_dp.outputs.outcome import Raised, same
@@ -41,7 +49,7 @@ class NotAligned(Exception):  # noqa: N818  a way out, not an error
 class Memory:
     """Runs and counts that alignments on several pairs of one mechanism share."""
 
-    runs: dict[Any, tuple[Any, dict[Any, Run]]] = field(default_factory=dict)
+    runs: dict[Any, tuple[Any, dict[Any, ReplayedRun]]] = field(default_factory=dict)
     """Runs with draws that are not moved, by the input and the plan of the replays; and the input,
     of which no other object may get the identity."""
     made: int = 0
@@ -56,7 +64,7 @@ class Memory:
         of_one, of_other = ((key, *plan.key) in self.runs for key in keys)
         return int(of_other and not of_one)
 
-    def runs_on(self, key: Any, data: Any, plan: Plan) -> dict[Any, Run]:
+    def runs_on(self, key: Any, data: Any, plan: Plan) -> dict[Any, ReplayedRun]:
         """Return the runs on an input so far, by the seeds of their numbers.
 
         Inputs of one key are equal.
@@ -91,13 +99,13 @@ class Pairing:
         """Return the numbers with the draws that only one input asks for kept low."""
         return Pinned(numbers, self.pins, exactly=self.exactly) if self.pins else numbers
 
-    def on_source(self, numbers: Numbers, *, tracked: bool = False) -> Run:
+    def on_source(self, numbers: Numbers, *, tracked: bool = False) -> ReplayedRun:
         """Return the run on the source."""
         return self.noted(
             self.replayer.run(self.source, self.pinned(numbers), gap=self.gaps[0], tracked=tracked)
         )
 
-    def on_target(self, numbers: Numbers, shift: Shift, *, tracked: bool = False) -> Run:
+    def on_target(self, numbers: Numbers, shift: Shift, *, tracked: bool = False) -> ReplayedRun:
         """Return the run on the target, with the draws moved by a shift."""
         return self.noted(
             self.replayer.run(
@@ -105,7 +113,7 @@ class Pairing:
             )
         )
 
-    def noted(self, run: Run) -> Run:
+    def noted(self, run: ReplayedRun) -> ReplayedRun:
         """Return a run, after a look at how large the numbers are that draws are added to."""
         for each in run.record.sums:
             for at, _ in each.form:
@@ -113,7 +121,7 @@ class Pairing:
                 self.sizes[number] = max(abs(each.constant), self.sizes.get(number, 0.0))
         return run
 
-    def agrees(self, numbers: Numbers, shift: Shift, output: Any, moved: Run) -> bool:
+    def agrees(self, numbers: Numbers, shift: Shift, output: Any, moved: ReplayedRun) -> bool:
         """Return whether the outputs of two replays are equal to rounding.
 
         Where they differ, replays whose draws are moved by rounding errors say by how much
@@ -137,7 +145,9 @@ class Pairing:
                 spread = np.maximum(spread, apart)
         return found is not None and bool((found <= AMPLIFIED * spread).all())
 
-    def _rounded(self, generator: Any, shift: Shift, each: Drawn, noise: Floats) -> Floats:
+    def _rounded(
+        self, generator: Any, shift: Shift, each: AnsweredRequest, noise: Floats
+    ) -> Floats:
         missing = self.gaps[1].elements.get(each.number, ())
         before = shift.get(each.number, np.zeros(len(noise) + len(missing)))
         size = np.abs(noise).max(initial=0.0) + np.abs(before).max(initial=0.0)
@@ -152,9 +162,9 @@ class Laws:
     """The laws of draws, by a key, which have to be the same in all replays."""
 
     gaps: tuple[Gap, Gap]
-    seen: dict[Any, Drawn] = field(default_factory=dict)
+    seen: dict[Any, AnsweredRequest] = field(default_factory=dict)
 
-    def check(self, ours: Run, theirs: Run, key: Any = None) -> None:
+    def check(self, ours: ReplayedRun, theirs: ReplayedRun, key: Any = None) -> None:
         """Raise NotAligned unless both runs have draws of the same laws as all before."""
         left, right = (
             [_without(each, other) for each in run.drawn if each.number not in other.requests]
@@ -162,7 +172,7 @@ class Laws:
         )
         if [each.number for each in left] != [each.number for each in right]:
             raise NotAligned(OTHER_LAWS)
-        if not all(map(Drawn.is_like, left, right)):
+        if not all(map(AnsweredRequest.is_like, left, right)):
             raise NotAligned(OTHER_LAWS)
         for each in ours.drawn:
             before = self.seen.setdefault((key, each.number), each)
@@ -170,7 +180,7 @@ class Laws:
                 raise NotAligned(SCALES_DEPEND)
 
 
-def _without(each: Drawn, gap: Gap) -> Drawn:
+def _without(each: AnsweredRequest, gap: Gap) -> AnsweredRequest:
     """Return draws without those that the other input does not ask for."""
     missing = gap.elements.get(each.number)
     return replace(each, scale=np.delete(each.scale, missing)) if missing else each
@@ -254,7 +264,7 @@ FIRST_SEED = 1_000_000
 """Seeds of these replays begin here, beyond those of all others."""
 
 
-class Between(Numbers):
+class InterpolatedDraws(Numbers):
     """The numbers between those of two replays: `share` of the way from one to the other."""
 
     def __init__(self, one: Numbers, other: Numbers, share: float, number: int) -> None:
@@ -269,16 +279,18 @@ class Between(Numbers):
         return np.round(between) if law.lattice else between
 
 
-def beside_jumps(replays: Sequence[Numbers], output_of: Callable[[Numbers], Any]) -> list[Between]:
+def beside_jumps(
+    replays: Sequence[Numbers], output_of: Callable[[Numbers], Any]
+) -> list[InterpolatedDraws]:
     """Return numbers on both sides of jumps between the first replay and others."""
     outputs = [output_of(numbers) for numbers in replays]
     others = [at for at, output in enumerate(outputs) if not agree(outputs[0], output)]
-    found: list[Between] = []
+    found: list[InterpolatedDraws] = []
     for at in dict.fromkeys([*others[:1], *others[-1:]][:MAX_JUMPS]):
         low, high = 0.0, 1.0
         for step in range(HALVINGS):
             share = 2.0**-HALVINGS if step == 0 else (low + high) / 2
-            middle = Between(replays[0], replays[at], share, at * HALVINGS + step)
+            middle = InterpolatedDraws(replays[0], replays[at], share, at * HALVINGS + step)
             if agree(outputs[0], output_of(middle)):
                 low = share
             elif step == 0:  # it moves with each draw
@@ -287,7 +299,7 @@ def beside_jumps(replays: Sequence[Numbers], output_of: Callable[[Numbers], Any]
                 high = share
         sides = enumerate((low, high))
         found += [
-            Between(replays[0], replays[at], share, FIRST_SEED * (1 + side) + at)
+            InterpolatedDraws(replays[0], replays[at], share, FIRST_SEED * (1 + side) + at)
             for side, share in sides
         ]
     return found

@@ -37,7 +37,7 @@ def is_draw(value: Any) -> bool:
     return issubclass(type(value), Deferred)
 
 
-def is_constant(value: Any) -> bool:
+def is_plain_number(value: Any) -> bool:
     """Return whether a value is a plain number."""
     plain = isinstance(value, bool | int | float | np.generic) and not isinstance(value, np.void)
     return plain and not is_draw(value)

@@ -26,7 +26,7 @@ from pytest_dp.oracles.checking import (
     beside_jumps,
 )
 from pytest_dp.oracles.gaps import LOW, ORDINARY, Most, candidates, highest, probability_above
-from pytest_dp.oracles.handing_out import Run, Shift
+from pytest_dp.oracles.handing_out import ReplayedRun, Shift
 from pytest_dp.oracles.numbers import Numbers
 from pytest_dp.oracles.shift_loss import LossBound, largest, loss_of_shift
 from pytest_dp.oracles.shifts import are_equal, shift_of_centres, shift_of_path, solve_shift
@@ -66,7 +66,7 @@ class Direction:
         self,
         pairing: Pairing,
         numbers: list[Numbers],
-        known: dict[Any, Run],
+        known: dict[Any, ReplayedRun],
         is_within: Callable[[LossBound], bool],
         memory: Memory,
         reverse: Direction | None,
@@ -235,7 +235,7 @@ class Direction:
 
         return agree
 
-    def _run(self, numbers: Numbers, *, tracked: bool = False) -> Run:
+    def _run(self, numbers: Numbers, *, tracked: bool = False) -> ReplayedRun:
         """Return the run on the source, which is made once."""
         key = numbers.seed, tracked
         if key not in self._plain:
@@ -263,11 +263,11 @@ class Direction:
     def _shift_and_target(
         self,
         numbers: Numbers,
-        ours: Run,
+        ours: ReplayedRun,
         *,
         final: bool = False,
         start: Shift | None = None,
-    ) -> tuple[Shift, Run] | None:
+    ) -> tuple[Shift, ReplayedRun] | None:
         """Return the shift that keeps all sums of a run, and the run on the target under it."""
         shift: Shift = dict(start or {})
         for _ in range(MAX_ROUNDS):
@@ -339,7 +339,7 @@ class Direction:
             bound = replace(bound, pure=sum(by_line.values()))
         return replace(bound, varies=len(shifts) > 1)
 
-    def _shift_of_path(self, numbers: Numbers, ours: Run) -> Shift:
+    def _shift_of_path(self, numbers: Numbers, ours: ReplayedRun) -> Shift:
         """Return the cheapest shift on the path of a run, by a run that takes the same."""
         found = self._shift_and_target(numbers, ours)
         if found is None:
@@ -358,13 +358,15 @@ class Direction:
         return shift
 
 
-def loss_in_replay(pairing: Pairing, numbers: Numbers, ours: Run, shift: Shift) -> LossBound:
+def loss_in_replay(
+    pairing: Pairing, numbers: Numbers, ours: ReplayedRun, shift: Shift
+) -> LossBound:
     """Return the loss of a shift of the draws of a run, with what tells the replay again."""
     found = loss_of_shift(ours.drawn, shift, pairing.gaps)
     return replace(found, replay=(pairing, numbers, shift))
 
 
-def _check_alike(run: Run, shift: Shift, before: dict[Any, Floats]) -> None:
+def _check_alike(run: ReplayedRun, shift: Shift, before: dict[Any, Floats]) -> None:
     """Raise NotAligned where draws move otherwise than those of the same lines did before."""
     for each in run.drawn:
         moved = shift.get(each.number, np.zeros(0))

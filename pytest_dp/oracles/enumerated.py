@@ -64,7 +64,7 @@ class Distribution:
         return np.array([float(weight) for weight in self.weights])
 
 
-def grouped(
+def group_outputs(
     outputs: Sequence[Any], weights: Sequence[Weight], residual: Weight, rounding: float
 ) -> Distribution:
     """Return the distribution of the outputs of paths, of which some may be equal.

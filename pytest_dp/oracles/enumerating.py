@@ -19,8 +19,8 @@ from pytest_dp.oracles.deferred import (
     PLAIN,
     is_draw,
 )
-from pytest_dp.oracles.enumerated import Distribution, grouped
-from pytest_dp.oracles.paths import Path, Weight, explored
+from pytest_dp.oracles.enumerated import Distribution, group_outputs
+from pytest_dp.oracles.paths import Path, Weight, explore_paths
 from pytest_dp.oracles.shared_draw import Enumeration
 from pytest_dp.outputs.attributes import attributes
 from pytest_dp.outputs.outcome import Raised
@@ -44,7 +44,7 @@ MAX_WORK = 8_192
 TOO_MANY, TOO_SLOW = "too many paths", "runs take too long"
 
 
-def settled(output: Any, depth: int = MAX_DEPTH) -> Any:
+def settle_draws(output: Any, depth: int = MAX_DEPTH) -> Any:
     """Return an output with a number in place of each draw that it holds.
 
     Raises CannotInstrument if it holds a draw that has too many values.
@@ -56,17 +56,17 @@ def settled(output: Any, depth: int = MAX_DEPTH) -> Any:
     if not depth or isinstance(output, str | bytes | int | float | Raised | None):
         return output
     if isinstance(output, list):
-        output[:] = [settled(member, depth - 1) for member in output]
+        output[:] = [settle_draws(member, depth - 1) for member in output]
         return output
     if isinstance(output, tuple | set | frozenset):
-        members = [settled(member, depth - 1) for member in output]
+        members = [settle_draws(member, depth - 1) for member in output]
         return type(output)(*members) if hasattr(output, "_fields") else type(output)(members)
     if isinstance(output, dict):
         for key, value in output.items():
-            output[key] = settled(value, depth - 1)
+            output[key] = settle_draws(value, depth - 1)
         return output
     for name, value in (attributes(output) or {}).items():
-        member = settled(value, depth - 1)
+        member = settle_draws(value, depth - 1)
         if member is not value:
             object.__setattr__(output, name, member)
     return output
@@ -75,7 +75,7 @@ def settled(output: Any, depth: int = MAX_DEPTH) -> Any:
 def _settled_array(output: Any, depth: int) -> Any:
     """Return an array of objects; one of numbers, if draws were why it was none."""
     has_draws = any(map(is_draw, output.flat))
-    values = [settled(element, depth - 1) for element in output.flat]
+    values = [settle_draws(element, depth - 1) for element in output.flat]
     if has_draws:
         return np.array(values).reshape(output.shape)
     for place, value in enumerate(values):
@@ -119,7 +119,7 @@ def _as_float(element: Any) -> Any:
     return float(element) if isinstance(element, bool | int) and abs(element) < 2**53 else element
 
 
-def enumerated(call: Call, data: Any, deadline: Deadline) -> Distribution:
+def enumerate_outputs(call: Call, data: Any, deadline: Deadline) -> Distribution:
     """Return the distribution of a mechanism's outputs on an input, each run being of a new copy.
 
     What is not enumerated after `MAX_WORK` is residual. Raises CannotInstrument if its paths cannot
@@ -197,7 +197,7 @@ class Paths:
         self, deadline: Deadline, path_of: Callable[[tuple[int, ...]], Path] = Path
     ) -> None:
         """Run along all paths, or as many as there is work for; raises OutOfTime."""
-        for _, _, left in explored(self._run, path_of):
+        for _, _, left in explore_paths(self._run, path_of):
             self.left = left
             if self._are_done():
                 return
@@ -212,7 +212,7 @@ class Paths:
         try:
             output = run_copy(self.call, self.data, instrument, self.names)
             if not instrument.abandoned and not instrument.refusal:
-                output = settled(output)
+                output = settle_draws(output)
         except CannotInstrument:
             if not instrument.abandoned:
                 raise
@@ -240,7 +240,7 @@ class Paths:
 
     def distribution(self) -> Distribution:
         residual = max(self.left, 0) + self.abandoned
-        return grouped(self.outputs, self.weights, residual, self.rounding)
+        return group_outputs(self.outputs, self.weights, residual, self.rounding)
 
     @property
     def rounding(self) -> float:

@@ -16,8 +16,14 @@ from typing import Any
 from numpy.random import default_rng
 
 from pytest_dp.basics.arrays import Outputs
-from pytest_dp.oracles.enumerated import Distribution, EnumeratedPair, grouped
-from pytest_dp.oracles.enumerating import TOO_MANY, Paths, enumerated, enumeration, flatten_output
+from pytest_dp.oracles.enumerated import Distribution, EnumeratedPair, group_outputs
+from pytest_dp.oracles.enumerating import (
+    TOO_MANY,
+    Paths,
+    enumerate_outputs,
+    enumeration,
+    flatten_output,
+)
 from pytest_dp.oracles.paths import Path, Weight
 from pytest_dp.oracles.shared_draw import Enumeration
 from pytest_dp.outputs.outcome import Raised
@@ -82,11 +88,11 @@ def law_of(call: Call, data: Any, deadline: Deadline) -> Distribution | Factors:
     Raises CannotInstrument if neither outputs nor their parts can be enumerated.
     """
     try:
-        return enumerated(call, data, deadline)
+        return enumerate_outputs(call, data, deadline)
     except CannotInstrument as reason:
         if str(reason) != TOO_MANY:
             raise
-    return factored(call, data, deadline)
+    return factor_laws(call, data, deadline)
 
 
 def compare(on_d: Distribution | Factors, on_d2: Distribution | Factors) -> EnumeratedPair:
@@ -120,7 +126,7 @@ def _joint_law(parts: Sequence[dict[Key, Weight]], rounding: float) -> Distribut
         for combination in combinations
     ]
     weights = [math.prod(weight for _, weight in combination) for combination in combinations]
-    return grouped(outputs, weights, 0, rounding * max(len(parts), 1))
+    return group_outputs(outputs, weights, 0, rounding * max(len(parts), 1))
 
 
 class FixedPath(Path):
@@ -154,7 +160,7 @@ class FixedPath(Path):
         return self.taken[-1]
 
 
-def factored(call: Call, data: Any, deadline: Deadline) -> Factors:
+def factor_laws(call: Call, data: Any, deadline: Deadline) -> Factors:
     """Return the laws of independent parts of outputs.
 
     Raises CannotInstrument if there are none, or they cannot be enumerated.
@@ -189,8 +195,8 @@ def _blocks_of(runs: _Runs, plain: Sequence[Plain]) -> list[tuple[set[int], tupl
         touched = {leaves + choice}
         for seed, (before, seen) in enumerate(plain):
             ((after, _),) = runs.outcomes(seed, changed=choice)
-            touched |= _changed(after, before)
-            touched |= {leaves + at for at in _changed(runs.last.seen, seen)}
+            touched |= _find_changed(after, before)
+            touched |= {leaves + at for at in _find_changed(runs.last.seen, seen)}
         joined = [block for block in blocks if block & touched]
         blocks = [block for block in blocks if not block & touched] + [set().union(*joined)]
     return [
@@ -247,12 +253,12 @@ class _Runs:
         for leaves, weight in self.outcomes(seed, choices):
             key = _key(leaves, places)
             law[key] = law.get(key, 0) + weight
-            if not _changed(leaves, plain) <= set(places):
+            if not _find_changed(leaves, plain) <= set(places):
                 raise CannotInstrument(DEPENDENT)
         return law
 
 
-def _changed(leaves: Sequence[Any], before: Sequence[Any]) -> set[int]:
+def _find_changed(leaves: Sequence[Any], before: Sequence[Any]) -> set[int]:
     return {
         at
         for at, (one, other) in enumerate(zip(leaves, before, strict=True))

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from pytest_dp.oracles.handing_out import NO_GAP, Drawn, Gap, Run
+from pytest_dp.oracles.handing_out import NO_GAP, AnsweredRequest, Gap, ReplayedRun
 
 MAX_CANDIDATES = 60
 """Ways to leave out draws that are tried. With more, pairs that have no alignment take longer."""
@@ -33,7 +33,9 @@ Most = dict[tuple[int, int], float]
 """How high draws may be, in scales, by the number of their request and their place in it."""
 
 
-def candidates(ours: Run, theirs: Run) -> Iterator[tuple[tuple[Gap, Gap], list[tuple[int, int]]]]:
+def candidates(
+    ours: ReplayedRun, theirs: ReplayedRun
+) -> Iterator[tuple[tuple[Gap, Gap], list[tuple[int, int]]]]:
     """Return the gaps that make two runs ask for the same draws, and the draws that they leave out.
 
     The first gap is that of `ours`.
@@ -45,7 +47,7 @@ def candidates(ours: Run, theirs: Run) -> Iterator[tuple[tuple[Gap, Gap], list[t
 
 
 def _of_larger(
-    larger: list[Drawn], smaller: list[Drawn]
+    larger: list[AnsweredRequest], smaller: list[AnsweredRequest]
 ) -> Iterator[tuple[Gap, list[tuple[int, int]]]]:
     if len(larger) > len(smaller):
         known = [each.number for each in larger if each.law is not None]
@@ -89,7 +91,7 @@ def highest(
     return found
 
 
-def probability_above(most: Most, drawn: list[Drawn]) -> float:
+def probability_above(most: Most, drawn: list[AnsweredRequest]) -> float:
     """Return a bound on the probability that one of the draws is higher."""
     by_number = {each.number: each for each in drawn}
     total = 0.0

@@ -14,7 +14,7 @@ import numpy as np
 
 from pytest_dp.basics.arrays import Floats
 from pytest_dp.oracles.numbers import StandardDraws, is_supported
-from pytest_dp.oracles.tracked import Record, tracked_draws
+from pytest_dp.oracles.tracked import TrackedRun, tracked_draws
 from pytest_dp.outputs.outcome import same
 from pytest_dp.running.calling import Call, Made
 from pytest_dp.running.catalogue import draw_kind_of, size_of
@@ -22,7 +22,15 @@ from pytest_dp.running.chunks import Input
 from pytest_dp.running.deadline import Deadline, OutOfTime
 from pytest_dp.running.instrumented import apply_instrument
 from pytest_dp.running.laws import Law
-from pytest_dp.running.requests import RNG, Request, Site, Source, answer_request, plain, stack
+from pytest_dp.running.requests import (
+    RNG,
+    Request,
+    Site,
+    Source,
+    answer_request,
+    plain_generator,
+    stack,
+)
 from pytest_dp.running.stand_ins import (
     CannotInstrument,
     Instrument,
@@ -65,7 +73,7 @@ NO_GAP = Gap()
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class AnsweredRequest:
     """One request that was answered."""
 
     number: int
@@ -81,7 +89,7 @@ class Drawn:
     stack: tuple[Site, ...] = ()
     """The lines that lead to the request, innermost first; empty unless draws were tracked."""
 
-    def is_like(self, other: Drawn) -> bool:
+    def is_like(self, other: AnsweredRequest) -> bool:
         """Return whether both are draws of the same laws."""
         if self.law is None or other.law is None:
             return (
@@ -99,12 +107,12 @@ class Drawn:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class ReplayedRun:
     """A run whose draws were given."""
 
     output: Any
-    drawn: list[Drawn]
-    record: Record
+    drawn: list[AnsweredRequest]
+    record: TrackedRun
     """Empty unless the draws were tracked."""
     noise: list[Floats]
     """The draws of each request, without their location."""
@@ -119,18 +127,18 @@ class HandingOut(Instrument):
         """Begin a run that lacks the draws of the gap."""
         self.refusal = ""
         self._numbers, self._shift, self._gap, self._tracked = numbers, shift, gap, tracked
-        self._next, self._record = 0, Record()
-        self._drawn: list[Drawn] = []
+        self._next, self._record = 0, TrackedRun()
+        self._drawn: list[AnsweredRequest] = []
         self._noise: list[Floats] = []
         self._lines: dict[int, int] = {}
 
-    def end(self, output: Any) -> Run:
+    def end(self, output: Any) -> ReplayedRun:
         """Return the run; raises CannotInstrument if some of its draws could not be given."""
         if was_drawn_unasked():
             self.note("compiled code draws from its generator")
         if self.refusal:
             raise CannotInstrument(self.refusal)
-        return Run(output, self._drawn, self._record, self._noise)
+        return ReplayedRun(output, self._drawn, self._record, self._noise)
 
     def draw(self, request: Request) -> Any:
         """Answer a draw with the number planned for it, in the type and shape of the real method.
@@ -197,7 +205,9 @@ class HandingOut(Instrument):
         sites = stack() if self._tracked else ()
         line = hash(sites)
         times = self._lines[line] = self._lines.get(line, -1) + 1
-        self._drawn.append(Drawn(self._next, law, scale, len(scale), request, (line, times), sites))
+        self._drawn.append(
+            AnsweredRequest(self._next, law, scale, len(scale), request, (line, times), sites)
+        )
         self._noise.append(noise)
         self._next += 1
         return self._next - 1
@@ -214,7 +224,7 @@ class HandingOut(Instrument):
 
 def _generator(kind: type, seed: tuple[int, ...], number: int) -> Any:
     words = np.random.SeedSequence((*seed, number)).generate_state(8, np.uint32)
-    return plain(kind, words.tobytes())
+    return plain_generator(kind, words.tobytes())
 
 
 _WHOLE: dict[tuple[type, str], type] = {}
@@ -224,7 +234,7 @@ def _type_of_whole(request: Request) -> type:
     """Return the type in which a method returns one whole number."""
     key = request.source.kind, request.method
     if key not in _WHOLE:
-        _WHOLE[key] = type(answer_request(plain(request.source.kind, bytes(32)), request))
+        _WHOLE[key] = type(answer_request(plain_generator(request.source.kind, bytes(32)), request))
     return _WHOLE[key]
 
 
@@ -276,7 +286,7 @@ class Replayer:
         *,
         tracked: bool = False,
         rows: int = 1,
-    ) -> Run:
+    ) -> ReplayedRun:
         """Return a run on the input of this number; of several rows, their outputs in a list.
 
         Raises CannotInstrument if its draws cannot be given or no run is left, and OutOfTime.

@@ -26,7 +26,7 @@ from pytest_dp.oracles.deferred import (
     NO_SUM,
     Deferred,
     Function,
-    is_constant,
+    is_plain_number,
     operators,
 )
 from pytest_dp.running.laws import Law
@@ -127,7 +127,7 @@ class OpenNumber(Deferred):
     __hash__ = Deferred.__hash__
 
     def combined(self, other: Any, function: Function) -> Any:
-        if is_constant(other):
+        if is_plain_number(other):
             is_whole = self.is_whole and isinstance(function(1, other), int | np.integer)
             other = other if is_whole else float(other)
             if not _is_linear(lambda x: function(x, other)):
@@ -172,7 +172,7 @@ class OpenNumber(Deferred):
     def __eq__(self, other: object) -> Any:
         if isinstance(other, np.ndarray):
             return NotImplemented
-        if not is_constant(other) and type(other) is not OpenNumber:
+        if not is_plain_number(other) and type(other) is not OpenNumber:
             return False
         difference = self - other
         if type(difference) is not OpenNumber:

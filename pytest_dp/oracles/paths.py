@@ -48,7 +48,7 @@ class Path:
         return choice
 
 
-def explored(
+def explore_paths(
     run: Callable[[Path], Any], path_of: Callable[[tuple[int, ...]], Path] = Path
 ) -> Iterator[tuple[Path, Any, Weight]]:
     """Run along all paths, the likeliest of those that are known next, each by its prefix.

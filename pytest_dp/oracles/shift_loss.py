@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.basics.arrays import Floats
-from pytest_dp.oracles.handing_out import NO_GAP, Drawn, Gap, Shift
+from pytest_dp.oracles.handing_out import NO_GAP, AnsweredRequest, Gap, Shift
 from pytest_dp.privacy import Guarantee, RenyiDP
 from pytest_dp.privacy.concentrated import GaussianDP
 from pytest_dp.privacy.conversions import pure_to_gdp, pure_to_zcdp
@@ -78,16 +78,16 @@ class LossBound:
         if isinstance(guarantee, RenyiDP):
             return max(self._renyi(order) / unit for order, unit in guarantee.units)
         if guarantee.parameter == "mu":
-            return math.hypot(_converted(pure_to_gdp, self.pure), self.mu)
-        return _converted(pure_to_zcdp, self.pure) + self.mu**2 / 2
+            return math.hypot(_convert_pure(pure_to_gdp, self.pure), self.mu)
+        return _convert_pure(pure_to_zcdp, self.pure) + self.mu**2 / 2
 
     def _renyi(self, order: float) -> float:
         """Return a bound on the Rényi divergence of an order."""
-        pure = _converted(pure_to_zcdp, self.pure)
+        pure = _convert_pure(pure_to_zcdp, self.pure)
         return min(self.pure, order * pure) + order * self.mu**2 / 2
 
 
-def _converted(convert: Callable[[float], float], pure: float) -> float:
+def _convert_pure(convert: Callable[[float], float], pure: float) -> float:
     """Return a pure loss in another parameter; infinite where it is larger than any claim."""
     if not pure:
         return 0.0
@@ -106,7 +106,7 @@ def largest(bounds: Sequence[LossBound]) -> LossBound:
 
 
 def loss_of_shift(
-    drawn: Sequence[Drawn], shift: Shift, gaps: tuple[Gap, Gap] = (NO_GAP, NO_GAP)
+    drawn: Sequence[AnsweredRequest], shift: Shift, gaps: tuple[Gap, Gap] = (NO_GAP, NO_GAP)
 ) -> LossBound:
     """Return the loss between the laws of draws and of the draws after a shift.
 

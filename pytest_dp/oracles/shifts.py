@@ -15,7 +15,7 @@ import numpy as np
 
 from pytest_dp.basics.arrays import Floats
 from pytest_dp.oracles.checking import Pairing
-from pytest_dp.oracles.handing_out import MAX_ELEMENTS, Drawn, Run, Shift
+from pytest_dp.oracles.handing_out import MAX_ELEMENTS, AnsweredRequest, ReplayedRun, Shift
 from pytest_dp.oracles.numbers import Numbers
 from pytest_dp.oracles.shift_loss import cost_per_step
 from pytest_dp.oracles.tracked import DrawSum, Form, is_tracked
@@ -42,19 +42,19 @@ def forms_of(sums: Iterable[DrawSum]) -> dict[Form, list[float]]:
     return found
 
 
-def _released(output: Any) -> Iterable[DrawSum]:
+def _find_released(output: Any) -> Iterable[DrawSum]:
     """Return the tracked sums in an output."""
     if is_tracked(output):
         yield from np.ravel(np.asarray(output.sums, object)).tolist()
     elif isinstance(output, dict):
         for value in output.values():
-            yield from _released(value)
+            yield from _find_released(value)
     elif isinstance(output, list | tuple):
         for value in output:
-            yield from _released(value)
+            yield from _find_released(value)
 
 
-def _used(forms: dict[Form, list[float]], *, final: bool) -> dict[Form, list[float]]:
+def _forms_to_keep(forms: dict[Form, list[float]], *, final: bool) -> dict[Form, list[float]]:
     """Return the forms that a shift has to keep: of single draws, or those of no larger sum."""
     if not final:
         single = {at for form in forms if len(form) == 1 for at, _ in form}
@@ -71,7 +71,9 @@ def _used(forms: dict[Form, list[float]], *, final: bool) -> dict[Form, list[flo
     }
 
 
-def shift_of_centres(ours: Run, theirs: Run, *, final: bool = False) -> Shift | None:
+def shift_of_centres(
+    ours: ReplayedRun, theirs: ReplayedRun, *, final: bool = False
+) -> Shift | None:
     """Return the shift of the draws of `ours` that keeps every sum; None if there is none.
 
     Of sums of the same draws with several constants, the last is kept.
@@ -79,13 +81,13 @@ def shift_of_centres(ours: Run, theirs: Run, *, final: bool = False) -> Shift | 
     one, other = forms_of(ours.record.sums), forms_of(theirs.record.sums)
     equal = [
         (form, constants[-1] - other[form][-1])
-        for form, constants in _used(one, final=final).items()
+        for form, constants in _forms_to_keep(one, final=final).items()
         if form in other
     ]
     return _cheapest(ours.drawn, equal, [])
 
 
-def shift_of_path(ours: Run, theirs: Run) -> Shift | None:
+def shift_of_path(ours: ReplayedRun, theirs: ReplayedRun) -> Shift | None:
     """Return the cheapest shift on the path of two runs; None if there is none."""
     for final in (False, True):
         if (shift := _shift_of_path(ours, theirs, final=final)) is not None:
@@ -93,15 +95,15 @@ def shift_of_path(ours: Run, theirs: Run) -> Shift | None:
     return None
 
 
-def _shift_of_path(ours: Run, theirs: Run, *, final: bool) -> Shift | None:
+def _shift_of_path(ours: ReplayedRun, theirs: ReplayedRun, *, final: bool) -> Shift | None:
     one, other = ours.record, theirs.record
     compared = forms_of(side for *both, _ in one.comparisons for side in both)
-    kept = forms_of(_released(ours.output))
+    kept = forms_of(_find_released(ours.output))
     sums, their_sums = forms_of(one.sums), forms_of(other.sums)
     singles = {at for form in compared if len(form) == 1 for at, _ in form}
     equal = [
         (form, constants[-1] - their_sums[form][-1])
-        for form, constants in _used(sums, final=final).items()
+        for form, constants in _forms_to_keep(sums, final=final).items()
         if form in their_sums
         and (form in kept or (form not in compared and not {at for at, _ in form} <= singles))
     ]
@@ -119,7 +121,9 @@ def _shift_of_path(ours: Run, theirs: Run, *, final: bool) -> Shift | None:
 
 
 def _cheapest(
-    drawn: Sequence[Drawn], equal: list[tuple[Form, float]], above: list[tuple[Form, float]]
+    drawn: Sequence[AnsweredRequest],
+    equal: list[tuple[Form, float]],
+    above: list[tuple[Form, float]],
 ) -> Shift | None:
     """Return the shift of least loss with these sums, and with at least these."""
     by_number = {each.number: each for each in drawn}
@@ -245,7 +249,7 @@ def solve_shift(pairing: Pairing, replays: Sequence[Numbers], start: Shift) -> S
         }
 
     def excess(steps: Floats) -> Floats | None:
-        runs: list[Run] = [pairing.on_target(numbers, moved(steps)) for numbers in used]
+        runs: list[ReplayedRun] = [pairing.on_target(numbers, moved(steps)) for numbers in used]
         found = _numbers([run.output for run in runs])
         if found is None or len(found) != len(wanted):
             return None
@@ -269,10 +273,10 @@ def solve_shift(pairing: Pairing, replays: Sequence[Numbers], start: Shift) -> S
         steps = steps - change
         if np.abs(change).max() <= SETTLED * max(np.abs(steps).max(), 1.0):
             break
-    return moved(_rounded(steps * scales) / scales) if np.isfinite(steps).all() else None
+    return moved(_round_shifts(steps * scales) / scales) if np.isfinite(steps).all() else None
 
 
-def _rounded(shift: Floats) -> Floats:
+def _round_shifts(shift: Floats) -> Floats:
     """Return shifts of few decimals, but for errors of the solution, with these decimals."""
     short = np.round(shift, DECIMALS)
     close = np.abs(shift - short) <= 1e-3 * 10.0**-DECIMALS * np.maximum(np.abs(short), 1.0)

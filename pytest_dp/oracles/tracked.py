@@ -1,7 +1,7 @@
 """Draws as numbers and arrays that tell what they are added to and compared with.
 
 They behave as plain numbers. As long as they are only added, subtracted, scaled and compared, each
-remembers that it is a sum of draws; a `Record` keeps every sum and every comparison. Other
+remembers that it is a sum of draws; a `TrackedRun` keeps every sum and every comparison. Other
 operations give plain numbers.
 """
 
@@ -84,7 +84,7 @@ def add_up(summands: Sequence[DrawSum]) -> Any:
 
 
 @dataclass(slots=True)
-class Record:
+class TrackedRun:
     """The sums that a run made of its draws, and its comparisons."""
 
     sums: list[DrawSum] = field(default_factory=list)
@@ -108,26 +108,26 @@ class Record:
 class TrackedArray(np.ndarray[Any, Any]):
     """An array of sums of draws; one of plain numbers where `record` is None."""
 
-    record: Record | None
+    record: TrackedRun | None
     sums: Any
 
     def __array_finalize__(self, _: object) -> None:
         self.record = None
 
     @classmethod
-    def of(cls, values: Any, record: Record, sums: Any) -> Self:
+    def of(cls, values: Any, record: TrackedRun, sums: Any) -> Self:
         """Return an array of these values, which are these sums."""
         array = np.asarray(values).view(cls)
         array.record, array.sums = record, np.broadcast_to(sums, array.shape)
         return array
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
-        return _computed(ufunc, method, inputs, keywords)
+        return _make_function(ufunc, method, inputs, keywords)
 
     def _moved(self, move: Callable[[Any], Any]) -> Any:
         """Return the same after a change of places."""
         values = move(np.asarray(self))
-        return values if self.record is None else _tracked(values, self.record, move(self.sums))
+        return values if self.record is None else _track(values, self.record, move(self.sums))
 
     def __getitem__(self, key: Any) -> Any:
         return self._moved(lambda array: array[key])
@@ -155,10 +155,10 @@ class TrackedArray(np.ndarray[Any, Any]):
 
     def sum(self, *args: Any, **keywords: Any) -> Any:
         value = np.asarray(self).sum(*args, **keywords)
-        if _given(args, keywords) or self.record is None:
+        if _has_arguments(args, keywords) or self.record is None:
             return value
         added = add_up(self.sums.ravel())
-        return value if added is NotImplemented else _tracked(value, self.record, added)
+        return value if added is NotImplemented else _track(value, self.record, added)
 
     def note_above(self, pairs: Iterable[tuple[Any, Any]]) -> None:
         """Note for pairs of places that the number at the first is not below the other."""
@@ -168,7 +168,7 @@ class TrackedArray(np.ndarray[Any, Any]):
 
     def _picked(self, picked: Any, *given: Any, highest: bool) -> Any:
         """Return a place, after its number was compared with all others."""
-        if self.record is not None and self.ndim == 1 and not _given(*given):
+        if self.record is not None and self.ndim == 1 and not _has_arguments(*given):
             pairs = [(picked, at) for at in range(self.size) if at != picked]
             self.note_above(pairs if highest else [pair[::-1] for pair in pairs])
         return picked
@@ -182,7 +182,7 @@ class TrackedArray(np.ndarray[Any, Any]):
         return self._picked(picked, args, keywords, highest=False)
 
     def max(self, *args: Any, **keywords: Any) -> Any:
-        if _given(args, keywords) or self.ndim != 1:
+        if _has_arguments(args, keywords) or self.ndim != 1:
             return np.asarray(self).max(*args, **keywords)
         return self[int(self.argmax())]
 
@@ -237,7 +237,7 @@ def _operator(by: Callable[[Any, Any], Any], *, swapped: bool = False) -> Any:
         if not isinstance(other, int | float | np.generic | np.ndarray):
             return NotImplemented
         left, right = (other, self) if swapped else (self, other)
-        return _followed(by, left, right, by(_plain(left), _plain(right)))
+        return _follow(by, left, right, by(_plain(left), _plain(right)))
 
     return operate
 
@@ -268,7 +268,7 @@ def _plain(value: Any) -> Any:
 
 
 def _negative(self: Any) -> Any:
-    return _followed(operator.neg, self, None, -_plain(self))
+    return _follow(operator.neg, self, None, -_plain(self))
 
 
 _OF_SCALARS: dict[str, Any] = {
@@ -291,12 +291,12 @@ TrackedFloat: Any = type("TrackedFloat", (np.float64,), _OF_SCALARS)
 TrackedInt: Any = type("TrackedInt", (np.int64,), _OF_SCALARS)
 
 
-def tracked_draws(values: Any, record: Record, numbers: Ints, loc: Any) -> Any:
+def tracked_draws(values: Any, record: TrackedRun, numbers: Ints, loc: Any) -> Any:
     """Return draws that are tracked, each with its number, around their locations."""
     sums = np.frompyfunc(lambda at, by: DrawSum(((at, 1.0),), float(by)), 2, 1)(numbers, loc)
     if np.any(np.asarray(loc) != 0):
         record.sums += np.ravel(sums).tolist()
-    return _tracked(values, record, sums)
+    return _track(values, record, sums)
 
 
 def is_tracked(value: Any) -> bool:
@@ -306,12 +306,12 @@ def is_tracked(value: Any) -> bool:
     )
 
 
-def _given(args: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
+def _has_arguments(args: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
     """Return whether a method of an array gets more than its defaults."""
     return any(value is not None for value in (*args, *keywords.values()))
 
 
-def _tracked(values: Any, record: Record, sums: Any) -> Any:
+def _track(values: Any, record: TrackedRun, sums: Any) -> Any:
     if isinstance(values, np.ndarray) and values.ndim:
         return TrackedArray.of(values, record, sums)
     value = np.asarray(values)[()]
@@ -322,7 +322,9 @@ def _tracked(values: Any, record: Record, sums: Any) -> Any:
     return number
 
 
-def _computed(ufunc: Any, method: str, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+def _make_function(
+    ufunc: Any, method: str, inputs: tuple[Any, ...], keywords: dict[str, Any]
+) -> Any:
     """Return a function of numpy, tracked where it is a sum of draws."""
     out = keywords.pop("out", None) or ()
     into = {"out": tuple(map(_plain, out))} if out else {}
@@ -331,7 +333,7 @@ def _computed(ufunc: Any, method: str, inputs: tuple[Any, ...], keywords: dict[s
     if by is None or method != "__call__" or keywords:
         return values
     left, right = (*inputs, None)[:2]
-    result = _followed(by, left, right, values)
+    result = _follow(by, left, right, values)
     if out and isinstance(out[0], TrackedArray):
         out[0].record = getattr(result, "record", None)
         out[0].sums = getattr(result, "sums", None)
@@ -339,7 +341,7 @@ def _computed(ufunc: Any, method: str, inputs: tuple[Any, ...], keywords: dict[s
     return result
 
 
-def _followed(by: Callable[..., Any], left: Any, right: Any, values: Any) -> Any:
+def _follow(by: Callable[..., Any], left: Any, right: Any, values: Any) -> Any:
     """Return values by an operator, tracked where they are sums; comparisons are noted."""
     record = next((each.record for each in (left, right) if is_tracked(each)), None)
     if record is None:
@@ -355,4 +357,4 @@ def _followed(by: Callable[..., Any], left: Any, right: Any, values: Any) -> Any
         return values
     if by in (operator.add, operator.sub):
         record.sums += np.ravel(np.asarray(sums, object)).tolist()
-    return _tracked(values, record, sums)
+    return _track(values, record, sums)

@@ -75,7 +75,7 @@ def open_container(container: Any) -> tuple[Head, Sequence[Any]] | None:
     """
     if type(container) in PLAIN_HEADS:
         return PLAIN_HEADS[type(container)], container
-    kind = kind_of(container)
+    kind = container_name(container)
     form: list[Aspect] = [("", "type", kind)]
     try:
         if type(container) is dict:
@@ -98,7 +98,7 @@ def _length_of(container: Any) -> int | None:
         return None
 
 
-def kind_of(container: Any) -> str:
+def container_name(container: Any) -> str:
     """Return the name of a container's type, or of the iterator's type for its elements."""
     return container.kind if isinstance(container, IteratorElements) else type_name(type(container))
 
@@ -259,14 +259,14 @@ def _in_columns(table: Any, form: list[Aspect]) -> Iterator[tuple[str, Any]]:
 
 def _names(index: Any, place: str, form: list[Aspect]) -> Iterator[tuple[str, Any]]:
     """Yield the labels of the rows or columns of a pandas object, and note its form."""
-    form.append((place, "type", kind_of(index)))
-    if kind_of(index) == "CategoricalIndex":  # which keeps labels that nothing has any more
+    form.append((place, "type", container_name(index)))
+    if container_name(index) == "CategoricalIndex":  # which keeps labels that nothing has any more
         form.append((place, "dtype", _dtype(index)))
-    elif kind_of(index) == "MultiIndex":
+    elif container_name(index) == "MultiIndex":
         form.append((place, "levels", repr(tuple(tuple(level.tolist()) for level in index.levels))))
     if index.name is not None:
         yield f"{place}.name", index.name
-    if kind_of(index) == "RangeIndex" and (index.start, index.step) == (0, 1):
+    if container_name(index) == "RangeIndex" and (index.start, index.step) == (0, 1):
         return
     for i, value in enumerate(index.tolist()):
         yield f"{place}[{i}]", value
@@ -286,7 +286,7 @@ def _in_sparse(matrix: Any, form: list[Aspect]) -> Iterator[tuple[str, Any]]:
 
 
 def _in_mapping(mapping: Any, form: list[Aspect]) -> Inside:
-    head, keys = _head_of(kind_of(mapping), tuple(mapping))
+    head, keys = _head_of(container_name(mapping), tuple(mapping))
     form += head.form[1:]
     return head.labels, [mapping[key] for key in keys]
 

@@ -13,7 +13,7 @@ from pytest_dp.outputs.leaves import ABSENT, NUMBER, Category, category_text
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.rounding import WholeOutputs
 from pytest_dp.outputs.table import Table, tabulate
-from pytest_dp.outputs.wording import negate, plain, shown_as
+from pytest_dp.outputs.wording import negate, short_number, shown_as
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Equals:
             return f"isnan({self.feature.text})"
         if self.feature.of_kind.test:
             return self.feature.text if self.value else negate(self.feature.text)
-        text, show = shown_as(self.feature, plain)
+        text, show = shown_as(self.feature, short_number)
         return f"{text} == {show(self.value)}"
 
 

@@ -36,7 +36,7 @@ Column = tuple[Floats, Ints]
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class FeatureKind:
     """The properties that features of one kind share."""
 
     column: Callable[[Any, Table], Column]
@@ -74,7 +74,7 @@ class Feature:
     """Whether numbers that are equal but for rounding count as different (see `rounding`)."""
 
     @property
-    def of_kind(self) -> Kind:
+    def of_kind(self) -> FeatureKind:
         """The entry of `KINDS` for its kind."""
         return KINDS[self.kind]
 
@@ -105,20 +105,20 @@ def numeric(number: Callable[[Any, Table], Floats]) -> Callable[[Any, Table], Co
     return column
 
 
-def _whole(number: Callable[[Any, Table], Floats], **traits: Any) -> Kind:
-    return Kind(numeric(number), parts=lambda *_: None, whole=True, **traits)
+def _whole(number: Callable[[Any, Table], Floats], **traits: Any) -> FeatureKind:
+    return FeatureKind(numeric(number), parts=lambda *_: None, whole=True, **traits)
 
 
 def true_or_false(
     number: Callable[[Any, Table], Floats], cost: float = COST["form"], **traits: Any
-) -> Kind:
+) -> FeatureKind:
     """Return the kind of features that are 1 where something holds, and 0 where not."""
     return _whole(number, test=True, cost=cost, **traits)
 
 
-def _summary(kind: str, **traits: Any) -> Kind:
+def _summary(kind: str, **traits: Any) -> FeatureKind:
     number = partial(quantities.summary, kind)
-    return Kind(numeric(lambda _, table: number(table)), of_all=True, **traits)
+    return FeatureKind(numeric(lambda _, table: number(table)), of_all=True, **traits)
 
 
 def column_of_argument(what: Any, table: Table) -> Floats:
@@ -145,26 +145,26 @@ def _all(_: Any, table: Table) -> list[Floats]:
     return [table.numbers]
 
 
-_of_place = Kind(lambda place, table: table.leaf(place), categories=True, of_places=True)
+_of_place = FeatureKind(lambda place, table: table.leaf(place), categories=True, of_places=True)
 _position = {"parts": lambda *_: None, "whole": True}
-KINDS: dict[str, Kind] = {
+KINDS: dict[str, FeatureKind] = {
     "leaf": _of_place,
-    "last": Kind(lambda _, table: table.last(), categories=True),
-    "difference": Kind(quantities.difference, _at, of_places=True),
+    "last": FeatureKind(lambda _, table: table.last(), categories=True),
+    "difference": FeatureKind(quantities.difference, _at, of_places=True),
     **{kind: _summary(kind, parts=_all) for kind in ("sum", "mean")},
     **{kind: _summary(kind) for kind in ("min", "max")},
     **{kind: _summary(kind, **_position) for kind in ("argmin", "argmax")},
-    "len": _whole(quantities.length, of_all=True),
-    "count": _whole(quantities.count, of_all=True),
+    "len": _whole(quantities.lengths, of_all=True),
+    "count": _whole(quantities.count_category, of_all=True),
     "bit": _whole(quantities.bit, ease="no"),
     "lowest bit": _whole(quantities.lowest_bit),
     "key": true_or_false(forms.has_key, cost=0.0),
-    "relation": Kind(numeric(column_of_argument), _of_relation, discrete=True),
+    "relation": FeatureKind(numeric(column_of_argument), _of_relation, discrete=True),
     "type of the output": true_or_false(forms.is_of_type),
     "type of a number": true_or_false(forms.has_number_type),
     "aspect": true_or_false(forms.has_aspect),
-    "position of a key": Kind(numeric(forms.position_of_key), cost=COST["interval"]),
-    "user": Kind(_of_user),
+    "position of a key": FeatureKind(numeric(forms.position_of_key), cost=COST["interval"]),
+    "user": FeatureKind(_of_user),
 }
 """All kinds of features; the modules of readers enter theirs when they are imported."""
 PLACE_KINDS = frozenset(name for name, kind in KINDS.items() if kind.of_places)

@@ -25,7 +25,7 @@ from pytest_dp.outputs.place_choice import (
     leading_rows,
 )
 from pytest_dp.outputs.table import Table
-from pytest_dp.outputs.user_features import name_of, user_function
+from pytest_dp.outputs.user_features import function_name, user_function
 from pytest_dp.registry import load, names
 
 MAX_PAIRED = 32
@@ -189,7 +189,7 @@ def user_features(
     wrapped = user_function(function, table)
     if wrapped is None:
         return []
-    text = f"{name_of(function)}(output)"
+    text = f"{function_name(function)}(output)"
     numbered = [text] if wrapped.width is None else [f"{text}[{i}]" for i in range(wrapped.width)]
     return [Feature(said, "user", (wrapped, i)) for i, said in enumerate(labels or numbered)]
 

@@ -38,7 +38,7 @@ MAX_RELATIONS = 128
 
 
 @dataclass(frozen=True, slots=True)
-class Relation:
+class NoiseRelation:
     """A weighted sum of a few numbers of an output, or a product of their powers."""
 
     places: tuple[str, ...]
@@ -74,10 +74,10 @@ class Relation:
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class SharedNumbers:
     """Numbers of an output that use the same random numbers, and what is left without these."""
 
-    relation: Relation
+    relation: NoiseRelation
     on_d: float
     on_d2: float
 
@@ -86,21 +86,21 @@ class Shared:
         return f"{self.relation} has no noise: {who} use the same random numbers"
 
 
-def relations(places: list[str], numbers1: Floats, numbers2: Floats) -> list[Relation]:
+def relations(places: list[str], numbers1: Floats, numbers2: Floats) -> list[NoiseRelation]:
     """Return relations among numbers that hold on one input and distinguish it from the other.
 
     The numbers are those at the places, shape (n, places); NaN where there is none.
     """
     if len(places) < 2:
         return []
-    by_key: dict[tuple[object, ...], Relation] = {}
+    by_key: dict[tuple[object, ...], NoiseRelation] = {}
     with np.errstate(all="ignore"):
         for side, is_product in product((numbers1, numbers2), (False, True)):
             columns, usable = _usable(_logarithms(side) if is_product else side)
             for weights in _exact_relations(usable):
                 at = np.flatnonzero(weights)
                 named = tuple(places[columns[k]] for k in at)
-                relation = Relation(named, tuple(weights[at].tolist()), is_product)
+                relation = NoiseRelation(named, tuple(weights[at].tolist()), is_product)
                 involved = [numbers[:, columns[at]] for numbers in (side, numbers1, numbers2)]
                 rounded = _round_relation(relation, *involved)
                 if rounded is not None:
@@ -108,7 +108,7 @@ def relations(places: list[str], numbers1: Floats, numbers2: Floats) -> list[Rel
     return list(by_key.values())
 
 
-def without_noise(places: list[str], numbers1: Floats, numbers2: Floats) -> Shared | None:
+def without_noise(places: list[str], numbers1: Floats, numbers2: Floats) -> SharedNumbers | None:
     """Return the shortest relation that has no noise on either input, if there is any.
 
     Parameters are those of `relations`.
@@ -121,7 +121,7 @@ def without_noise(places: list[str], numbers1: Floats, numbers2: Floats) -> Shar
             sides = [values[np.isfinite(values)] for values in sides]
             if all(len(values) and (values == values[0]).mean() > NEARLY_ALL for values in sides):
                 here, there = (float(np.median(values)) for values in sides)
-                found.append(Shared(replace(relation, digits=None), here, there))
+                found.append(SharedNumbers(replace(relation, digits=None), here, there))
     return min(found, key=lambda shared: len(shared.relation.places), default=None)
 
 
@@ -226,8 +226,8 @@ def _equal_shapes(numbers: Floats) -> list[Floats]:
 
 
 def _round_relation(
-    relation: Relation, side: Floats, numbers1: Floats, numbers2: Floats
-) -> Relation | None:
+    relation: NoiseRelation, side: Floats, numbers1: Floats, numbers2: Floats
+) -> NoiseRelation | None:
     """Round a relation to its exact digits; None if it does not distinguish D from D'."""
     values = relation.of(list(side.T))
     middle = float(np.median(values[np.isfinite(values)]))

@@ -91,7 +91,7 @@ class PairedOutputs:
     def keep_only(self, about: list[Feature]) -> None:
         """Turn all outputs into extracts with these features, and keep only such from now on."""
         table = self.table()[0]
-        shown = max(MIN_SHOWN, int((MAX_SHOWN) / leaves_of(table)))
+        shown = max(MIN_SHOWN, int((MAX_SHOWN) / mean_leaves(table)))
         sides = (table.raw[: self.pairs], table.raw[self.pairs :])
         examples = tabulate(join_outputs([copy_first(side, shown) for side in sides]))
         extract = Extract(tuple(about))
@@ -99,7 +99,7 @@ class PairedOutputs:
         self.extract, self._examples = extract, examples
 
 
-def leaves_of(table: Table) -> float:
+def mean_leaves(table: Table) -> float:
     """Return the mean number of leaves of an output, estimated by the first few."""
     return max(1.0, float(np.mean(table.sizes[:8])))
 
@@ -109,7 +109,7 @@ def size_of_output(table: Table) -> float:
 
     In a long list or the like each number is an object, which takes four times as much.
     """
-    leaves = leaves_of(table)
+    leaves = mean_leaves(table)
     in_arrays = isinstance(table.raw[0], np.ndarray | np.generic)
     return leaves if in_arrays or leaves < MAX_SMALL else ROOM_OF_AN_OBJECT * leaves
 

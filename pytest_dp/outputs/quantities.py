@@ -55,14 +55,14 @@ def summary(kind: str, table: Table) -> Floats:
     return summaries
 
 
-def length(_: Any, table: Table) -> Floats:
+def lengths(_: Any, table: Table) -> Floats:
     """Return the length of each output; NaN where it has none."""
     lengths = [np.nan if s.length is None else s.length for s in table.structures]
     of_outputs: Floats = np.array(lengths, dtype=np.float64)[table.structure]
     return of_outputs
 
 
-def count(category: Any, table: Table) -> Floats:
+def count_category(category: Any, table: Table) -> Floats:
     """Return how many leaves are of a category."""
     owners = table.owner[table.codes == table.levels.get(category, ABSENT)]
     return np.bincount(owners, minlength=len(table)).astype(np.float64)

@@ -176,7 +176,7 @@ def clusters(values: Floats, counts: Ints, around: Room) -> tuple[Clusters, Ints
     return Clusters(names, ends), totals
 
 
-def between(low: Floats, high: Floats) -> Floats:
+def separating_number(low: Floats, high: Floats) -> Floats:
     """Return a number above `low`, and at most `high`."""
     with np.errstate(all="ignore"):
         cut = low * (1 - _GOLDEN_SECTION) + high * _GOLDEN_SECTION

@@ -78,7 +78,7 @@ def user_function(function: Callable[[Any], Any], table: Table) -> UserFunction 
     return named
 
 
-def name_of(function: Callable[..., Any]) -> str:
+def function_name(function: Callable[..., Any]) -> str:
     """Return the name of a function, or of what it wraps, or of its type."""
     inner = getattr(function, "func", function)  # of functools.partial
     return str(getattr(inner, "__name__", type(inner).__name__))
@@ -133,4 +133,4 @@ def _so_many(width: int | None) -> str:
 
 
 def _refuse(function: Callable[[Any], Any], what: str, error: Exception | None = None) -> NoReturn:
-    raise ClaimError(f"The function {name_of(function)} of an output {what}") from error
+    raise ClaimError(f"The function {function_name(function)} of an output {what}") from error

@@ -17,7 +17,7 @@ def shown_as(feature: Feature, show: Show = repr) -> tuple[str, Show]:
     for ending, moment in _MOMENTS:
         if feature.text.endswith(ending):
             return feature.text.removesuffix(ending), moment
-    return feature.text, plain if feature.of_kind.whole else show
+    return feature.text, short_number if feature.of_kind.whole else show
 
 
 def _day(number: float) -> str:
@@ -46,6 +46,6 @@ _HAS = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|\d+) in (.*)""", re.D
 _TYPE = re.compile(r"(.*) is (\w+)$", re.DOTALL)
 
 
-def plain(number: float) -> str:
+def short_number(number: float) -> str:
     """Return a number without a needless ``.0``."""
     return str(int(number)) if float(number).is_integer() and abs(number) < 1e15 else repr(number)

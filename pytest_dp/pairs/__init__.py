@@ -17,15 +17,15 @@ from pytest_dp.data.neighbours import MAX_PAIRS
 from pytest_dp.data.ordering import distinct
 from pytest_dp.data.relations import OfFunction, OfQueries, OfRecords, Pair, Relation
 from pytest_dp.declaration import Queries, Values
-from pytest_dp.pairs.deriving import Derived, by_function, derived, leading, stated_pair
+from pytest_dp.pairs.deriving import Derived, by_function, derive_pairs, leading, stated_pair
 from pytest_dp.pairs.examples import EVERYTHING, Patterns
 from pytest_dp.pairs.resolving import resolve, resolve_data, resolve_pairs
-from pytest_dp.pairs.sources import PairSource, Proposing, marked
+from pytest_dp.pairs.sources import PairSource, Proposing, mark_pairs
 
-__all__ = ["Pair", "describe", "pairs_of", "patterns", "resolved", "source_of"]
+__all__ = ["Pair", "describe", "make_pair_source", "pairs_of", "patterns", "resolve_promise"]
 
 
-def source_of(
+def make_pair_source(
     claim: Claim,
     seed: int,
     written: str,
@@ -38,7 +38,7 @@ def source_of(
     """Return the source of an audit's pairs: pairs that a claim gives, or a strategy yields.
 
     Pairs that are `known` to have broken the promise come first, those that are given next, and
-    behind them what else follows from the inputs. The promise is `resolved`, and what is drawn
+    behind them what else follows from the inputs. The promise is resolved, and what is drawn
     follows from the seed. `written` is how the claim says where pairs come from, for errors:
     ``"inputs='tests.dp_inputs:records'"``. To `notes` is added what is given, if that is not all.
     The numbers and texts among `constants` are drawn now and then, where a strategy allows them.
@@ -54,7 +54,7 @@ def source_of(
     if pairs.given and not params:
         bounds = pairs.bounds
         first = [pair for pair in known if not bounds.beyond(pair)]
-        rest = marked(chain(known, pairs.rest), bounds, wanted=beyond)
+        rest = mark_pairs(chain(known, pairs.rest), bounds, wanted=beyond)
         following = Proposing("the examples", lambda: rest)
         is_all = bounds is EVERYTHING and not pairs.note
         proposers = [following] * (not is_all)
@@ -64,14 +64,14 @@ def source_of(
     # Hypothesis is loaded by now.
     from pytest_dp.pairs.drawing import lost_by_version
     from pytest_dp.pairs.generated import Generated
-    from pytest_dp.pairs.pair_strategies import listed, neighbours, stated
+    from pytest_dp.pairs.pair_strategies import draw_stated_pairs, list_pairs, neighbours
 
     if is_strategy(promise.inputs):
         strategy = neighbours(promise.inputs, promise.relation, seed, written)
     elif is_strategy(promise.pairs):
-        strategy = stated(promise.pairs, promise.relation)
+        strategy = draw_stated_pairs(promise.pairs, promise.relation)
     else:
-        strategy = listed(pairs.given)
+        strategy = list_pairs(pairs.given)
     generated = Generated(strategy.with_params(params), seed, written, constants)
     lost = lost_by_version()
     if lost and notes is not None:
@@ -79,7 +79,9 @@ def source_of(
     return PairSource([*known, *generated.pairs], [generated], generated)
 
 
-def resolved(promise: Promise, root: Path | None = None, notes: list[str] | None = None) -> Promise:
+def resolve_promise(
+    promise: Promise, root: Path | None = None, notes: list[str] | None = None
+) -> Promise:
     """Return the promise with its inputs or pairs looked up, and the relation that fits them.
 
     A module named in the claim is looked for in `root` if Python does not find it; `root` is then
@@ -107,11 +109,11 @@ def pairs_of(promise: Promise, root: Path | None = None) -> list[Pair]:
     """Return the neighbouring inputs that follow from a promise, at least one.
 
     Its ``pairs`` are checked against the relation, if one is stated. From its ``inputs``, once they
-    are looked up as for `resolved`, at most `MAX_PAIRS` are derived: the same ones in the same
-    order each time. The pairs of one example share their D, which is a copy of it. Raises
+    are looked up as `resolve_promise` does, at most `MAX_PAIRS` are derived: the same ones in the
+    same order each time. The pairs of one example share their D, which is a copy of it. Raises
     ClaimError if the inputs cannot be found, are no neighbours, or give no pair.
     """
-    pairs = _listed_or_derived(resolved(promise, root))
+    pairs = _listed_or_derived(resolve_promise(promise, root))
     return pairs.given + list(islice(pairs.rest, max(MAX_PAIRS - len(pairs.given), 0)))
 
 
@@ -133,7 +135,7 @@ def _listed_or_derived(promise: Promise) -> Derived:
     if isinstance(relation, OfFunction):
         return by_function(inputs, relation)
     assert isinstance(relation, OfRecords)  # what else fits datasets
-    return derived(inputs, relation)
+    return derive_pairs(inputs, relation)
 
 
 def _queries(queries: Queries, relation: Relation) -> list[Pair]:

@@ -15,7 +15,7 @@ from pytest_dp.claiming.checks import is_strategy
 from pytest_dp.data import describe_record, key, kind_of, records_of
 from pytest_dp.data.conversion import length, no_dataset, rebuilt
 from pytest_dp.data.fields import fields_of, with_field
-from pytest_dp.data.record_pool import Pool
+from pytest_dp.data.record_pool import RecordPool
 from pytest_dp.data.relations import AddRemoveOne, Relation
 
 MAX_DRAWN_PAIRS = 100_000
@@ -52,11 +52,11 @@ class Canaries:
             raise ClaimError(f"one_run adds canaries to the data, and {no_dataset(base)}.")
         records = records_of(base)
         if isinstance(wanted, int):
-            chosen = mislabelled(records, wanted, seed)
+            chosen = mislabel_records(records, wanted, seed)
         else:
-            chosen = _drawn(wanted, seed) if is_strategy(wanted) else list(wanted)
+            chosen = _draw_records(wanted, seed) if is_strategy(wanted) else list(wanted)
         self.base, self.dataset = base, rebuilt(base, chosen)  # which refuses what does not fit
-        self._pool, self._own = Pool([base, self.dataset]), len(records)
+        self._pool, self._own = RecordPool([base, self.dataset]), len(records)
 
     def __len__(self) -> int:
         return length(self.dataset)
@@ -77,7 +77,7 @@ def check_relation(relation: Relation | None) -> None:
         )
 
 
-def mislabelled(records: Sequence[Any], count: int, seed: int) -> list[Any]:
+def mislabel_records(records: Sequence[Any], count: int, seed: int) -> list[Any]:
     """Return records that are not there, made of others by giving them the last field of a third.
 
     They are distinct. Raises ClaimError if there are not so many.
@@ -108,7 +108,7 @@ def _last(record: Any) -> tuple[Any, Any]:
     return list(fields_of(record).items())[-1]
 
 
-def _drawn(strategy: Any, seed: int) -> list[Any]:
+def _draw_records(strategy: Any, seed: int) -> list[Any]:
     from pytest_dp.pairs.pair_strategies import values_drawn  # Hypothesis is loaded by now
 
     drawn = values_drawn(strategy, seed, "canaries", MAX_DRAWS)

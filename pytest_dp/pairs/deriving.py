@@ -12,18 +12,18 @@ from pytest_dp.data import describe, key, kind_of, records_of
 from pytest_dp.data.conversion import length, no_dataset, taken_rows
 from pytest_dp.data.neighbours import MAX_PAIRS
 from pytest_dp.data.ordering import accept_until, distinct, in_turn
-from pytest_dp.data.record_pool import Pool, Positions
+from pytest_dp.data.record_pool import Positions, RecordPool
 from pytest_dp.data.record_relations import AddRemoveOne, ReplaceOne
 from pytest_dp.data.relations import OfFunction, OfRecords, Pair, Predicate, Relation
 from pytest_dp.data.several_tables import refuse_several_tables
 from pytest_dp.data.units import Member, Step, exchange_positions
 from pytest_dp.pairs.examples import EVERYTHING, Bounds, Examples
 from pytest_dp.pairs.large import (
-    kept_rows,
     neighbours_of,
     pair_at,
     pairs_without_one,
     pools_of,
+    representative_rows,
     whole_of,
 )
 
@@ -102,7 +102,7 @@ def stated_pair(where: str, d1: Any, d2: Any, relation: Relation | None) -> Pair
     return pair
 
 
-def derived(examples: Sequence[Any], relation: OfRecords) -> Derived:
+def derive_pairs(examples: Sequence[Any], relation: OfRecords) -> Derived:
     """Return pairs of one of the examples with each of its neighbours made of records seen in any.
 
     The smallest and largest records come first. Of large examples: those of a part of few records
@@ -116,9 +116,9 @@ def derived(examples: Sequence[Any], relation: OfRecords) -> Derived:
     """
     if not examples:
         raise _no_examples(examples)
-    kept = [kept_rows(example, relation) for example in examples]
+    kept = [representative_rows(example, relation) for example in examples]
     if not any(kept):
-        return _derived(examples, relation)
+        return _derive_from(examples, relation)
     few = [
         example if rows is None else taken_rows(example, rows)
         for example, rows in zip(examples, kept, strict=True)
@@ -131,12 +131,12 @@ def derived(examples: Sequence[Any], relation: OfRecords) -> Derived:
         "category, random ones)"
     )
     if isinstance(relation, AddRemoveOne):
-        pairs = _derived(few, relation)
+        pairs = _derive_from(few, relation)
         note = f"{note}; pairs are made of these"
         wholes = pairs_without_one(pools_of(examples, kept), relation)
         pairs = replace(pairs, examples=few, wholes=wholes)
     else:
-        pairs = _derived(few, relation, pools_of(examples, kept))
+        pairs = _derive_from(few, relation, pools_of(examples, kept))
         most = max(MAX_WHOLE_ROWS // max(map(length, examples)), 1)
         rest = chain(pairs.given[most:], pairs.rest)
         pairs = replace(
@@ -148,10 +148,10 @@ def derived(examples: Sequence[Any], relation: OfRecords) -> Derived:
     return replace(pairs, note="; ".join(filter(None, (note, pairs.note))))
 
 
-def _derived(
+def _derive_from(
     examples: Sequence[Any],
     relation: OfRecords,
-    sources: Sequence[tuple[Pool, Positions]] | None = None,
+    sources: Sequence[tuple[RecordPool, Positions]] | None = None,
 ) -> Derived:
     """Return the pairs derived from small examples, or from the rows read of large `sources`."""
     _check(examples, relation)
@@ -163,11 +163,11 @@ def _derived(
     bounds, outside = Examples(examples, relation), list[Pair]()
     pairs = Derived([])
     if len(examples) > 1 or relation.name != "replace_one":  # which would repeat a record
-        pairs = _sorted(sources, relation, lambda made: _inside(made, bounds.beyond, outside))
+        pairs = _sift_pairs(sources, relation, lambda made: _inside(made, bounds.beyond, outside))
         pairs = replace(pairs, rest=chain(pairs.rest, outside))
     if not pairs.given:
         most = min(MAX_PAIRS, MAX_SIFTED // max(map(length, examples)))
-        pairs = _sorted(
+        pairs = _sift_pairs(
             sources, relation, lambda made: _inside(made, bounds.unlike, outside, max(most, 1))
         )
         bounds = Examples(examples, relation, [pair.d2 for pair in pairs.given])
@@ -185,7 +185,7 @@ def _derived(
 
 
 def _by_leaving_out(
-    examples: Sequence[Any], relation: ReplaceOne, sources: Sequence[tuple[Pool, Positions]]
+    examples: Sequence[Any], relation: ReplaceOne, sources: Sequence[tuple[RecordPool, Positions]]
 ) -> Derived:
     """Return pairs of what is left of an example without one record, and without another one.
 
@@ -226,8 +226,8 @@ def _chunks(members: Sequence[Member], size: int) -> Iterator[Sequence[Member]]:
     return (members[at : at + size] for at in range(0, len(members) - size + 1, size))
 
 
-def _sorted(
-    sources: Sequence[tuple[Pool, Positions]],
+def _sift_pairs(
+    sources: Sequence[tuple[RecordPool, Positions]],
     relation: OfRecords,
     sieve: Callable[[Iterator[Pair]], Iterator[Pair]],
 ) -> Derived:
@@ -286,8 +286,8 @@ def leading(pairs: Iterator[Pair]) -> Derived:
 
 
 def _new_pairs(
-    sources: Sequence[tuple[Pool, Positions]],
-    offered: Mapping[Pool, Sequence[Positions]],
+    sources: Sequence[tuple[RecordPool, Positions]],
+    offered: Mapping[RecordPool, Sequence[Positions]],
     relation: OfRecords,
     seen: set[frozenset[bytes]],
 ) -> Iterator[Pair]:

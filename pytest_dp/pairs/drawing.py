@@ -78,7 +78,7 @@ QUIET = settings(
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class DrawnValue:
     """A value, and the choices that it was made from; none where these are not known."""
 
     value: Any
@@ -139,19 +139,19 @@ class _Fuzzed:
 
         return keep
 
-    def drawn_of(self, buffers: Sequence[bytes]) -> list[Drawn | None]:
+    def drawn_of(self, buffers: Sequence[bytes]) -> list[DrawnValue | None]:
         """Return the value that each of these bytes make; None where the strategy rejects them."""
         drawn = map(self.drawn, buffers)
-        return [one if one is None or choices_work() else Drawn(one.value) for one in drawn]
+        return [one if one is None or choices_work() else DrawnValue(one.value) for one in drawn]
 
-    def drawn(self, buffer: bytes) -> Drawn | None:
+    def drawn(self, buffer: bytes) -> DrawnValue | None:
         """Return the value that these bytes make; None if the strategy rejects them."""
         self._database.saved.clear()
         try:
             self._test.hypothesis.fuzz_one_input(buffer)
         except _Kept:
             saved = self._database.saved
-            return Drawn(self._values.pop(), (saved and choices_from_bytes(saved[-1])) or ())
+            return DrawnValue(self._values.pop(), (saved and choices_from_bytes(saved[-1])) or ())
         except errors.Unsatisfiable:  # of a strategy that yields nothing
             pass
         return None
@@ -162,7 +162,7 @@ def draws(
     number: int,
     constants: Sequence[Any] = (),
     ends: tuple[Any, ...] | None = None,
-) -> Iterator[Drawn | None]:
+) -> Iterator[DrawnValue | None]:
     """Yield values of a strategy, without end; None where it rejects.
 
     They are the same for each `number`. Every second value is one before it with corner cases, or
@@ -191,7 +191,7 @@ def draws(
         yield from others
 
 
-def _with_ends(drawn: Sequence[Drawn], ends: Sequence[Any]) -> Iterator[Choices]:
+def _with_ends(drawn: Sequence[DrawnValue], ends: Sequence[Any]) -> Iterator[Choices]:
     """Yield the choices of the first value that has a choice like each end, with that end."""
     for end in ends:
         for one in drawn:
@@ -245,7 +245,7 @@ def _with_corners(
     return tuple(made)
 
 
-def _ends_of(strategy: st.SearchStrategy[Any], drawn: Sequence[Drawn]) -> tuple[Any, ...]:
+def _ends_of(strategy: st.SearchStrategy[Any], drawn: Sequence[DrawnValue]) -> tuple[Any, ...]:
     """Return the ends of numbers of one of some values, which has choices of most types."""
     various = max(drawn, key=lambda one: len(set(map(type, one.choices))), default=None)
     return () if various is None else _ends(strategy, various.choices)
@@ -287,10 +287,10 @@ def _ends(strategy: st.SearchStrategy[Any], choices: Choices) -> tuple[Any, ...]
         fits = iter(allowed(asked))
         known = [new if next(fits) else old for (_, new), old in zip(asked, known, strict=True)]
         left = [_half(size, number) for size, number in zip(left, known, strict=True)]
-    return tuple(dict.fromkeys(map(_rounded, known)))
+    return tuple(dict.fromkeys(map(_round_whole, known)))
 
 
-def _rounded(number: Any) -> Any:
+def _round_whole(number: Any) -> Any:
     """Return the whole float that a float is as close to as a search comes; else the number."""
     whole = float(round(number))
     is_close = abs(whole - number) <= 4 * ROUNDING * max(abs(number), 1.0)
@@ -312,13 +312,13 @@ def _first_rejected(sizes: Sequence[int], fits: Sequence[bool]) -> int:
 
 def remade(
     strategy: st.SearchStrategy[Any], requests: Sequence[Sequence[Any]], *, as_made: bool = False
-) -> list[Drawn | None]:
+) -> list[DrawnValue | None]:
     """Return the value that a strategy makes of each sequence of choices; None where it rejects.
 
     A value has the choices that were asked for; those that made it `as_made`, as far as Hypothesis
     saves them, which takes longer.
     """
-    made: list[Drawn | None] = [None] * len(requests)
+    made: list[DrawnValue | None] = [None] * len(requests)
     if requests:
         _outside_of_tests(lambda: _remake(strategy, requests, made, as_made=as_made))
     return made
@@ -327,7 +327,7 @@ def remade(
 def _remake(
     strategy: st.SearchStrategy[Any],
     requests: Sequence[Sequence[Any]],
-    made: list[Drawn | None],
+    made: list[DrawnValue | None],
     *,
     as_made: bool,
 ) -> None:
@@ -341,7 +341,7 @@ def _remake(
     @seed(0)
     @given(st.integers(0, len(requests)), strategy)
     def keep(at: int, value: Any) -> None:
-        made[at] = Drawn(value, tuple(requests[at]))
+        made[at] = DrawnValue(value, tuple(requests[at]))
         if as_made:  # the values that are best for a target are saved: each is better than before
             target(float(sum(one is not None for one in made)))
 
@@ -350,7 +350,7 @@ def _remake(
     for saved in database.saved:
         choices: Any = choices_from_bytes(saved) or (len(made),)
         if choices[0] < len(made) and (one := made[choices[0]]) is not None:
-            made[choices[0]] = Drawn(one.value, choices[1:])
+            made[choices[0]] = DrawnValue(one.value, choices[1:])
 
 
 @cache

@@ -13,7 +13,7 @@ from typing import Any
 from pytest_dp.data import kind_of
 from pytest_dp.data.conversion import length
 from pytest_dp.pairs.corners import options_beside
-from pytest_dp.pairs.drawing import Choices, Drawn
+from pytest_dp.pairs.drawing import Choices, DrawnValue
 from pytest_dp.pairs.members import Member, cuts, matching, single, without_end
 
 MAX_MOVED = 64
@@ -29,7 +29,9 @@ class Edits:
     that agree in a choice, such as rows of a user, go together.
     """
 
-    def __init__(self, made: Drawn, donor: Drawn, pick: Pick, *, units: bool = False) -> None:
+    def __init__(
+        self, made: DrawnValue, donor: DrawnValue, pick: Pick, *, units: bool = False
+    ) -> None:
         self._made, self._donor, self._pick, self._units = made, donor, pick, units
 
     def drop(self) -> Iterator[Choices]:
@@ -108,7 +110,7 @@ class Edits:
             choices[at] += step
         yield tuple(choices)
 
-    def _members(self, made: Drawn) -> list[Member]:
+    def _members(self, made: DrawnValue) -> list[Member]:
         """Return members of a value: mostly as many as it has records, if it has some."""
         size = length(made.value) if kind_of(made.value) else None
         ways = [without_end(made.choices, way) for way in cuts(made.choices, size)]
@@ -122,7 +124,7 @@ class Edits:
         ways = ways or as_many
         return ways[self._pick(len(ways))] if ways else []
 
-    def _alike(self, made: Drawn, size: int) -> list[list[Member]]:
+    def _alike(self, made: DrawnValue, size: int) -> list[list[Member]]:
         """Return members like those of the other values, or the only one."""
         ways = []
         for other in (self._made, self._donor):
@@ -134,7 +136,7 @@ class Edits:
         ways = [way for way in ways if len(way) == size]
         return ways or ([way] if size == 1 and (way := single(made.choices)) else [])
 
-    def _group(self, made: Drawn, members: Sequence[Member]) -> list[Member]:
+    def _group(self, made: DrawnValue, members: Sequence[Member]) -> list[Member]:
         """Return a member, with those that agree with it in one choice where these go together."""
         chosen = members[self._pick(len(members))]
         if not self._units:
@@ -189,6 +191,6 @@ class Edits:
             yield tuple(edited)
 
 
-def _choices(made: Drawn, member: Member) -> Choices:
+def _choices(made: DrawnValue, member: Member) -> Choices:
     """Return the choices of a member."""
     return tuple(choice for start, end in member for choice in made.choices[start:end])

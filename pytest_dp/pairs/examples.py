@@ -200,7 +200,8 @@ class Examples(Bounds):
         ]
         if new:
             _, name, value = max(new, key=lambda found: found[0])
-            return f"{_named(name, value)} (they have {_span(list(self._columns[name].values()))})"
+            span = _span(list(self._columns[name].values()))
+            return f"{_name_value(name, value)} (they have {span})"
         return f"the record {describe_record(entry.record, 60)} (none of them has it)"
 
     # What holds within each example
@@ -211,7 +212,7 @@ class Examples(Bounds):
 
     @cached_property
     def _unique(self) -> list[regularities.Key]:
-        return regularities.keys(list(map(_contents, self._datasets)))
+        return regularities.find_key_columns(list(map(_contents, self._datasets)))
 
     @cached_property
     def _orders(self) -> list[regularities.Order]:
@@ -221,24 +222,24 @@ class Examples(Bounds):
         """Return words for a second value in a column with one value per example; else empty."""
         if not self._uniform:
             return ""
-        found = regularities.mixed(self._uniform, _contents(entries))
+        found = regularities.find_mixed_column(self._uniform, _contents(entries))
         if found is None:
             return ""
         (name, at), rows = found, _rows(entries)
         if name == regularities.FIELDS:
             other, first = ("fields " + describe(list(row), 40) for row in (rows[at], rows[0]))
         else:
-            other, first = _named(name, rows[at].get(name)), describe(rows[0].get(name), 40)
+            other, first = _name_value(name, rows[at].get(name)), describe(rows[0].get(name), 40)
         return f"{other} beside {first} (each of them has one of these)"
 
     def _repeated(self, entries: Sequence[_Entry]) -> Iterator[tuple[regularities.Key, str]]:
         """Yield columns that repeat values as in no example, with these values in words."""
         contents = _contents(entries) if self._unique else []
         for columns in self._unique:
-            at = regularities.repeated(columns, contents)
+            at = regularities.find_repetition(columns, contents)
             if at is not None:
                 row = _rows(entries)[at]
-                yield columns, " with ".join(_named(name, row[name]) for name in columns)
+                yield columns, " with ".join(_name_value(name, row[name]) for name in columns)
 
     # Whole units
 
@@ -339,7 +340,7 @@ class Examples(Bounds):
         places = [at for at, entry in enumerate(entries) if not entry.is_null]
         rows = _rows(entries)
         for order in self._orders:
-            at = regularities.unsorted(order, rows)
+            at = regularities.find_unsorted(order, rows)
             if at is not None:
                 return places[at - 1], places[at]
         return None
@@ -380,12 +381,10 @@ def _farness(value: Any, known: Sequence[Any]) -> float:
     return outside / (max(numbers) - min(numbers) or 1.0)
 
 
-def _named(name: Hashable, value: Any) -> str:
+def _name_value(name: Hashable, value: Any) -> str:
     """Return a value of a record by its name: ``age = 0``."""
-    shown = describe(value, 40)
-    if name is None:
-        return shown
-    return f"{f'record[{name}]' if isinstance(name, int) else name} = {shown}"
+    prefix = "" if name is None else f"{f'record[{name}]' if isinstance(name, int) else name} = "
+    return prefix + describe(value, 40)
 
 
 def _span(values: Sequence[Any]) -> str:

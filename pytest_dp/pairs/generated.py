@@ -19,7 +19,7 @@ from pytest_dp.data.conversion import length
 from pytest_dp.data.fields import fields_of
 from pytest_dp.data.ordering import accept_until, in_turn
 from pytest_dp.data.relations import Pair
-from pytest_dp.pairs.drawing import MAX_DRAWS, MAX_POOL_RECORDS, Drawn, choices_work
+from pytest_dp.pairs.drawing import MAX_DRAWS, MAX_POOL_RECORDS, DrawnValue, choices_work
 from pytest_dp.pairs.pair_makers import Pairs
 from pytest_dp.pairs.pair_strategies import drawing
 from pytest_dp.pairs.simplifying import simplify
@@ -57,7 +57,7 @@ class Generated:
     def __init__(self, pairs: Pairs, seed: int, said: str, constants: Sequence[Any] = ()) -> None:
         self._strategy, self._said, self.constants = pairs, said, constants
         self.mutable = choices_work()
-        self._drawn: dict[frozenset[bytes], Drawn] = {}
+        self._drawn: dict[frozenset[bytes], DrawnValue] = {}
         self._rejected = 0
         self._more = self._new(pairs.draws(seed, constants))
         pool: list[Pair] = []
@@ -70,14 +70,14 @@ class Generated:
                 break
         if not pool:
             raise ClaimError(f"{said}: {pairs.explain_none()}")
-        pool = listed_first(pairs.listed, ordered(pool))
+        pool = listed_first(pairs.listed, order_pairs(pool))
         up_front = max(MIN_FIRST, len(pairs.listed))
         self.pairs, self._waiting = tuple(pool[:up_front]), pool[up_front:]
 
-    def _new(self, drawn: Iterator[Drawn | None]) -> Iterator[Pair]:
+    def _new(self, drawn: Iterator[DrawnValue | None]) -> Iterator[Pair]:
         """Return pairs that were not drawn before, until many draws in a row give none."""
 
-        def accept(one: Drawn | None) -> Pair | None:
+        def accept(one: DrawnValue | None) -> Pair | None:
             if one is not None and self._keep(one):
                 return cast("Pair", one.value)
             self._rejected += 1
@@ -86,7 +86,7 @@ class Generated:
         endless = (drawing(drawn, self._said) for _ in count())
         return accept_until(endless, accept, MAX_DRAWS)
 
-    def _keep(self, drawn: Drawn) -> bool:
+    def _keep(self, drawn: DrawnValue) -> bool:
         """Remember how a pair was drawn, if it is a new one."""
         known = drawn.value.content
         if known in self._drawn or len(known) < 2:
@@ -105,12 +105,12 @@ class Generated:
             yield self._waiting.pop(0)
         yield from self._more
 
-    def keep(self, drawn: Drawn) -> Pair:
+    def keep(self, drawn: DrawnValue) -> Pair:
         """Remember how a pair was made that a search found."""
         self._drawn.setdefault(drawn.value.content, drawn)
         return cast("Pair", drawn.value)
 
-    def drawn(self, pair: Pair) -> Drawn | None:
+    def drawn(self, pair: Pair) -> DrawnValue | None:
         """Return how a pair was drawn that came from here; None if that is not known."""
         drawn = self._drawn.get(pair.content)
         return drawn if drawn is not None and drawn.choices and self.mutable else None
@@ -195,7 +195,7 @@ class _Look:
             yield "once more"
 
 
-def ordered(pairs: Sequence[Pair]) -> list[Pair]:
+def order_pairs(pairs: Sequence[Pair]) -> list[Pair]:
     """Return the same pairs, corner cases first.
 
     As wholes: empty, one record, all records equal, a record once more. Of the record in which D

@@ -13,7 +13,7 @@ from typing import Any
 from pytest_dp.data import kind_of
 from pytest_dp.data.conversion import joined_as, length
 from pytest_dp.data.ordering import in_turn
-from pytest_dp.data.record_pool import Pool, Positions, ThinPool
+from pytest_dp.data.record_pool import Positions, RecordPool, ThinPool
 from pytest_dp.data.record_relations import AddRemoveOne, OfRecords
 from pytest_dp.data.relations import Pair
 from pytest_dp.data.types import Kind
@@ -31,7 +31,7 @@ class PartialPair(Pair):
     whole: Callable[[], Pair] = field(kw_only=True)
 
 
-def kept_rows(example: Any, relation: OfRecords) -> list[int] | None:
+def representative_rows(example: Any, relation: OfRecords) -> list[int] | None:
     """Return the rows of a large example that stand for all; None of others."""
     if not kind_of(example) or length(example) <= LARGE_ROWS:
         return None
@@ -42,7 +42,7 @@ def kept_rows(example: Any, relation: OfRecords) -> list[int] | None:
 
 def pools_of(
     examples: Sequence[Any], kept: Sequence[list[int] | None] = ()
-) -> list[tuple[Pool, Positions]]:
+) -> list[tuple[RecordPool, Positions]]:
     """Return each example as positions in its kind's pool; few rows of large ones are `kept`."""
     kinds = [(*kind_of(example), joined_as(example)) for example in examples]
     for at, (name, detail, content) in enumerate(kinds):
@@ -53,17 +53,17 @@ def pools_of(
     members: dict[Kind, list[int]] = {}
     for at, kind in enumerate(kinds):
         members.setdefault(kind, []).append(at)
-    found: dict[int, tuple[Pool, Positions]] = {}
+    found: dict[int, tuple[RecordPool, Positions]] = {}
     for its in members.values():
         datasets, rows = [examples[at] for at in its], [kept[at] if kept else None for at in its]
-        pool = Pool(datasets) if not any(rows) else ThinPool(datasets, rows)
+        pool = RecordPool(datasets) if not any(rows) else ThinPool(datasets, rows)
         found |= {at: (pool, positions) for at, positions in zip(its, pool.given, strict=True)}
     return [found[at] for at in range(len(examples))]
 
 
 def neighbours_of(
-    pool: Pool, rows: Positions, offered: Sequence[Positions], relation: OfRecords
-) -> Iterator[tuple[Pool, Positions, Any, bytes, Positions, Sequence[Step]]]:
+    pool: RecordPool, rows: Positions, offered: Sequence[Positions], relation: OfRecords
+) -> Iterator[tuple[RecordPool, Positions, Any, bytes, Positions, Sequence[Step]]]:
     """Yield the pool, a dataset and its content; a neighbour's positions and what leads to it.
 
     The dataset is that of the rows that are read.
@@ -74,7 +74,7 @@ def neighbours_of(
 
 
 def pair_at(
-    pool: Pool,
+    pool: RecordPool,
     relation: OfRecords,
     before: tuple[Positions, Any],
     after: tuple[Positions, Any],
@@ -94,7 +94,7 @@ def pair_at(
 
 
 def _whole_pair(
-    pool: Pool, relation: OfRecords, rows: Positions, moved: Positions, steps: Sequence[Step]
+    pool: RecordPool, relation: OfRecords, rows: Positions, moved: Positions, steps: Sequence[Step]
 ) -> Pair:
     """Return a pair of large datasets."""
     d1, d2 = pool.dataset(rows), pool.dataset(moved)
@@ -108,7 +108,7 @@ def whole_of(pair: Pair) -> Pair:
 
 
 def pairs_without_one(
-    sources: Sequence[tuple[Pool, Positions]], relation: AddRemoveOne
+    sources: Sequence[tuple[RecordPool, Positions]], relation: AddRemoveOne
 ) -> Iterator[Pair]:
     """Yield each large example beside itself without one of the rows, or units, that are read."""
     for pool, rows, _, _, moved, steps in in_turn(

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pytest_dp.basics.arrays import Bools, Floats
-from pytest_dp.pairs.noiseless import AWAY, CENTRE, Drawn, Run, Runner
+from pytest_dp.pairs.noiseless import AWAY, CENTRE, GeneratorCall, NoiselessRun, NoiselessRunner
 from pytest_dp.results.screened import Movement
 
 MAX_PROBED = 24
@@ -60,9 +60,9 @@ class Looked:
     """An input with the runs on it that movements are computed from."""
 
     data: object
-    away: Run
+    away: NoiselessRun
     """With draws away from their centres, so that noise of another size moves the output too."""
-    centre: Run | None = None
+    centre: NoiselessRun | None = None
     """With draws at their centres; None where it failed, or gave an output of another form."""
 
     @property
@@ -87,7 +87,7 @@ class Looked:
 class Movements:
     """Computes movements of pairs; what noise does is looked at once for each form of runs."""
 
-    def __init__(self, runner: Runner) -> None:
+    def __init__(self, runner: NoiselessRunner) -> None:
         self._runner = runner
         self._noises: dict[Hashable, Noise | None] = {}
 
@@ -231,7 +231,7 @@ class Movements:
         return np.array(columns).T
 
 
-def _are_of_one_form(run: Run, other: Run) -> bool:
+def _are_of_one_form(run: NoiselessRun, other: NoiselessRun) -> bool:
     one, two = run.output, other.output
     return one.form == two.form and len(one.numbers) == len(two.numbers)
 
@@ -249,7 +249,7 @@ LOCATED = frozenset(["laplace", "normal", "logistic", "gumbel"])
 """Families of noise on the whole line, which a shift of a draw can make up for a move."""
 
 
-def _is_located(drawn: Drawn) -> bool:
+def _is_located(drawn: GeneratorCall) -> bool:
     return isinstance(drawn.law, tuple) and bool(drawn.law) and drawn.law[0] in LOCATED
 
 
@@ -274,7 +274,7 @@ def _changed_places(ours: Sequence[object], theirs: Sequence[object]) -> Hashabl
     return tuple(places[:3])
 
 
-def _laws_apart(ours: Sequence[Drawn], theirs: Sequence[Drawn]) -> float:
+def _laws_apart(ours: Sequence[GeneratorCall], theirs: Sequence[GeneratorCall]) -> float:
     """Return the loss that the choices drawn with other weights have; 0 where all laws agree."""
     if len(ours) != len(theirs):
         return 0.0

@@ -18,7 +18,7 @@ from pytest_dp.basics.arrays import Floats
 from pytest_dp.basics.errors import ClaimError, MechanismError
 from pytest_dp.data.relations import WithParams
 from pytest_dp.pairs.distances import Distances, tell_distances
-from pytest_dp.pairs.reading import Reading, read
+from pytest_dp.pairs.reading import OutputReading, read_output
 from pytest_dp.pairs.unreached import Tracer
 from pytest_dp.running.calling import Call
 from pytest_dp.running.catalogue import Standard, draw_kind_of, size_of
@@ -26,7 +26,7 @@ from pytest_dp.running.copies import CannotCopy, Pristine
 from pytest_dp.running.deadline import Deadline
 from pytest_dp.running.instrumented import apply_instrument
 from pytest_dp.running.laws import GEOMETRIC, INTEGERS, NORMAL, UNIFORM, Law
-from pytest_dp.running.requests import RNG, Request, answer_request, plain
+from pytest_dp.running.requests import RNG, Request, answer_request, plain_generator
 from pytest_dp.running.reuse import copy_data
 from pytest_dp.running.stand_ins import (
     CannotInstrument,
@@ -54,7 +54,7 @@ what draws so in other runs alone is noticed later the larger this is."""
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class GeneratorCall:
     """What one call of a generator asked for."""
 
     method: str
@@ -66,11 +66,11 @@ class Drawn:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Run:
+class NoiselessRun:
     """What one run asked for, and what it returned."""
 
-    draws: tuple[Drawn, ...]
-    output: Reading
+    draws: tuple[GeneratorCall, ...]
+    output: OutputReading
 
 
 class _TooManyDraws(BaseException):
@@ -94,7 +94,7 @@ class _Fixed(Instrument):
     def start(self, point: int, moved: dict[tuple[int, int], float] | None = None) -> None:
         """Begin another run."""
         self.refusal = ""
-        self.point, self.moved, self.draws = point, moved or {}, list[Drawn]()
+        self.point, self.moved, self.draws = point, moved or {}, list[GeneratorCall]()
         self._plain.clear()
 
     def draw(self, request: Request) -> Any:
@@ -111,7 +111,7 @@ class _Fixed(Instrument):
         known = (law.family.name, law.parameter)
         if size is None and isinstance(scale, float | int) and isinstance(location, float | int):
             scales = np.array([scale], float)
-            self.draws.append(Drawn(request.method, known, scales, law.family is NORMAL))
+            self.draws.append(GeneratorCall(request.method, known, scales, law.family is NORMAL))
             value = location + scale * float(self._positions(law, number, 1)[0])
             return round(value) if law.lattice else value
         try:
@@ -124,7 +124,7 @@ class _Fixed(Instrument):
             shape = (size,) if isinstance(size, int | np.integer) else tuple(size)
         positions = self._positions(law, number, math.prod(shape))
         flat_scales = np.broadcast_to(scales, shape).ravel() if shape else scales.reshape(1)
-        self.draws.append(Drawn(request.method, known, flat_scales, law.family is NORMAL))
+        self.draws.append(GeneratorCall(request.method, known, flat_scales, law.family is NORMAL))
         values = locations + scales * positions.reshape(shape)
         if law.lattice:
             values = np.rint(values).astype(int)
@@ -152,9 +152,9 @@ class _Fixed(Instrument):
         law: Hashable = ()
         if weights is not None:
             law = tuple(np.ravel(np.asarray(weights, float)).tolist())
-        self.draws.append(Drawn(request.method, law, np.ones(1)))
+        self.draws.append(GeneratorCall(request.method, law, np.ones(1)))
         seed = number.to_bytes(16, "little") + bytes([self.point % 256]) * 16
-        return answer_request(plain(request.source.kind, seed), request)
+        return answer_request(plain_generator(request.source.kind, seed), request)
 
     def other(self, source: Any, name: str) -> Any:
         """Leave out what neither draws nor changes what draws give."""
@@ -213,7 +213,7 @@ def _away(law: Law, number: int, count: int, point: int) -> Floats:
     return sizes
 
 
-class Runner:
+class NoiselessRunner:
     """Makes runs of one copy of a mechanism; `close` it, or use it in ``with``.
 
     `reason` says why there are none; it is empty while there may be some. `tracer` has the code
@@ -244,7 +244,7 @@ class Runner:
 
     def run(
         self, data: Any, point: int = CENTRE, moved: dict[tuple[int, int], float] | None = None
-    ) -> Run | None:
+    ) -> NoiselessRun | None:
         """Return what a run on the data gives; None where no such run can be made.
 
         The data stays as it is.
@@ -265,4 +265,4 @@ class Runner:
             self.reason = "compiled code draws the noise"
         if fixed.refusal or self.reason:
             return None
-        return Run(tuple(fixed.draws), read(output))
+        return NoiselessRun(tuple(fixed.draws), read_output(output))

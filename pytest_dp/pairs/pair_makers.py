@@ -27,7 +27,7 @@ from pytest_dp.data.relations import (
     ReplaceSpecial,
 )
 from pytest_dp.declaration import Queries
-from pytest_dp.pairs.drawing import MAX_DRAWS, Choices, Drawn, draws, remade
+from pytest_dp.pairs.drawing import MAX_DRAWS, Choices, DrawnValue, draws, remade
 from pytest_dp.pairs.edits import Edits
 from pytest_dp.pairs.simplifying import Parts
 
@@ -64,15 +64,15 @@ class Pairs:
 
         return replace(self, strategy=st.builds(joined, self.strategy, *params.values()))
 
-    def draws(self, seed: int, constants: Sequence[Any] = ()) -> Iterator[Drawn | None]:
+    def draws(self, seed: int, constants: Sequence[Any] = ()) -> Iterator[DrawnValue | None]:
         """Yield pairs, each made of one sequence of choices; None where there is none."""
         for one in draws(self.strategy, seed, constants):
-            yield one and Drawn(one.value, (one.choices,) if one.choices else ())
+            yield one and DrawnValue(one.value, (one.choices,) if one.choices else ())
 
-    def remade(self, requests: Sequence[Parts]) -> list[Drawn | None]:
+    def remade(self, requests: Sequence[Parts]) -> list[DrawnValue | None]:
         """Return the pair that each sequence of choices makes, if any."""
         made = remade(self.strategy, [choices for (choices,) in requests])
-        return [one and Drawn(one.value, (one.choices,)) for one in made]
+        return [one and DrawnValue(one.value, (one.choices,)) for one in made]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class EditedPairs(Pairs):
         """Return the same pairs, each with values of these parameters."""
         return replace(self, params=params)
 
-    def draws(self, seed: int, constants: Sequence[Any] = ()) -> Iterator[Drawn | None]:
+    def draws(self, seed: int, constants: Sequence[Any] = ()) -> Iterator[DrawnValue | None]:
         """Yield pairs in turn of a few datasets; None where there is none."""
         assert self.relation is not None
         random = Random(seed)
@@ -112,19 +112,19 @@ class EditedPairs(Pairs):
                 yield self._with_params(pair, next(values)) if self.params else pair
             yield from (None for pairs in found if not pairs)
 
-    def _with_params(self, pair: Drawn, values: Drawn) -> Drawn:
-        return Drawn(replace(pair.value, params=values.value), (*pair.choices, values.choices))
+    def _with_params(self, pair: DrawnValue, values: DrawnValue) -> DrawnValue:
+        return DrawnValue(replace(pair.value, params=values.value), (*pair.choices, values.choices))
 
-    def remade(self, requests: Sequence[Parts]) -> list[Drawn | None]:
+    def remade(self, requests: Sequence[Parts]) -> list[DrawnValue | None]:
         """Return the pair that the choices of both inputs make, if these are neighbours."""
         assert self.relation is not None
         sides = remade(self.strategy, [side for parts in requests for side in parts[:2]])
         chosen = [parts[2] for parts in requests] if self.params else []
         values = remade(parameter_values(self.params), chosen)
-        made: list[Drawn | None] = []
+        made: list[DrawnValue | None] = []
         for at, (d1, d2) in enumerate(zip(sides[::2], sides[1::2], strict=True)):
             pair = d1 and d2 and pair_yielded(self.relation, d1.value, d2.value)
-            one = Drawn(pair, requests[at][:2]) if pair else None
+            one = DrawnValue(pair, requests[at][:2]) if pair else None
             with_values = values[at] if values else None
             if one and self.params:
                 one = self._with_params(one, with_values) if with_values else None
@@ -143,20 +143,20 @@ class ListedPairs(Pairs):
         """Return the same pairs, each with values of these parameters."""
         return replace(self, strategy=parameter_values(params))
 
-    def draws(self, seed: int, constants: Sequence[Any] = ()) -> Iterator[Drawn | None]:
+    def draws(self, seed: int, constants: Sequence[Any] = ()) -> Iterator[DrawnValue | None]:
         """Yield the pairs in turn; None where the parameters are rejected."""
         values = draws(self.strategy, seed, constants)
         for at, pair in cycle(enumerate(self.listed)):
             one = next(values)
             parts = ((at,), one.choices) if one and one.choices else ()
-            yield one and Drawn(replace(pair, params=one.value), parts)
+            yield one and DrawnValue(replace(pair, params=one.value), parts)
 
-    def remade(self, requests: Sequence[Parts]) -> list[Drawn | None]:
+    def remade(self, requests: Sequence[Parts]) -> list[DrawnValue | None]:
         """Return the pair with each number, with the parameters that the choices make."""
         made = remade(self.strategy, [choices for _, choices in requests])
         pairs = [self.listed[at] if 0 <= at < len(self.listed) else None for (at,), _ in requests]
         return [
-            Drawn(replace(pair, params=one.value), parts) if one and pair else None
+            DrawnValue(replace(pair, params=one.value), parts) if one and pair else None
             for one, pair, parts in zip(made, pairs, requests, strict=True)
         ]
 
@@ -176,9 +176,9 @@ def can_edit(relation: Relation | None) -> bool:
 def edited_pairs(
     datasets: SearchStrategy[Any],
     relation: Relation,
-    given: Sequence[tuple[Drawn, Drawn]],
+    given: Sequence[tuple[DrawnValue, DrawnValue]],
     random: Random,
-) -> list[list[Drawn]]:
+) -> list[list[DrawnValue]]:
     """Return pairs of each value and its neighbours, by parts of another value perhaps.
 
     Neighbours that are a group apart come of as many edits.
@@ -187,11 +187,11 @@ def edited_pairs(
     if isinstance(relation, OfRecords):
         single, steps = replace(relation, group=1), relation.group
         units = relation.unit is not None
-    found: list[list[Drawn]] = [[] for _ in given]
+    found: list[list[DrawnValue]] = [[] for _ in given]
     for pairs, (one, other) in zip(found, given, strict=True):
         is_tried = isinstance(relation, Predicate) or not one.choices
         if is_tried and (pair := pair_yielded(relation, one.value, other.value)):
-            pairs.append(Drawn(pair, (one.choices, other.choices) if one.choices else ()))
+            pairs.append(DrawnValue(pair, (one.choices, other.choices) if one.choices else ()))
     ends = [(at, value) for at, (value, _) in enumerate(given) if value.choices]
     for _ in range(steps):
         asked = [
@@ -210,19 +210,19 @@ def edited_pairs(
     for at, end in ends:
         value = given[at][0]
         if pair := pair_yielded(relation, value.value, end.value):
-            found[at].append(Drawn(pair, (value.choices, end.choices)))
+            found[at].append(DrawnValue(pair, (value.choices, end.choices)))
     return found
 
 
-def _by_first(ends: Sequence[tuple[int, Drawn]]) -> dict[int, list[Drawn]]:
-    by_first: dict[int, list[Drawn]] = {}
+def _by_first(ends: Sequence[tuple[int, DrawnValue]]) -> dict[int, list[DrawnValue]]:
+    by_first: dict[int, list[DrawnValue]] = {}
     for at, end in ends:
         by_first.setdefault(at, []).append(end)
     return by_first
 
 
 def _edits(
-    relation: Relation, drawn: tuple[Drawn, Drawn], random: Random, *, units: bool
+    relation: Relation, drawn: tuple[DrawnValue, DrawnValue], random: Random, *, units: bool
 ) -> Iterator[Choices]:
     """Yield choices that may make a neighbour of the first of two values, each once."""
     seen = {repr(drawn[0].choices)}

@@ -30,7 +30,7 @@ from pytest_dp.data.relations import (
     ReplaceSpecial,
 )
 from pytest_dp.pairs.deriving import stated_pair
-from pytest_dp.pairs.drawing import MAX_DRAWS, MAX_POOL_RECORDS, Drawn, choices_work, draws
+from pytest_dp.pairs.drawing import MAX_DRAWS, MAX_POOL_RECORDS, DrawnValue, choices_work, draws
 from pytest_dp.pairs.pair_makers import REJECTED, EditedPairs, ListedPairs, Pairs, parameter_values
 
 MAX_RECORDS = 256
@@ -48,12 +48,12 @@ MAX_LENGTH = 1_000_000
 Draw = Callable[[SearchStrategy[Any]], Any]
 
 
-def listed(pairs: Sequence[Pair]) -> Pairs:
+def list_pairs(pairs: Sequence[Pair]) -> Pairs:
     """Return each of these pairs."""
     return ListedPairs(parameter_values({}), listed=tuple(pairs))
 
 
-def stated(pairs: SearchStrategy[Any], relation: Relation | None) -> Pairs:
+def draw_stated_pairs(pairs: SearchStrategy[Any], relation: Relation | None) -> Pairs:
     """Return pairs (D, D') that a strategy yields, checked against the relation if there is one.
 
     Those of equal D and D' are left out.
@@ -175,7 +175,7 @@ def _fits(relation: Relation, dataset: Any) -> bool:
     return not relation.check(dataset)
 
 
-def drawing(drawn: Iterator[Drawn | None], said: str) -> Drawn | None:
+def drawing(drawn: Iterator[DrawnValue | None], said: str) -> DrawnValue | None:
     """Return the next value; raises ClaimError if the strategy raises."""
     try:
         return next(drawn)

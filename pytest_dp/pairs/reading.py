@@ -26,7 +26,7 @@ _NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?(?![\w.])")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Reading:
+class OutputReading:
     """The leaves of one output."""
 
     form: tuple[Any, ...]
@@ -39,19 +39,19 @@ class Reading:
     """Whether the run raised: then what it said is the output."""
 
 
-def read(output: Any) -> Reading:
+def read_output(output: Any) -> OutputReading:
     """Return the numbers and categories of an output."""
     kind = type(output)
     if kind is np.ndarray and output.dtype.kind in "iuf" and output.size <= MAX_LEAVES:
         numbers = output.ravel().astype(float)
         if np.isfinite(numbers).all():
-            return Reading((output.shape, output.dtype), numbers, ())
+            return OutputReading((output.shape, output.dtype), numbers, ())
     leaves, _, _, (structure,), _, forms = flatten([output], {kind})
     reader = _Reader([structure, len(leaves), *forms.names])
     for leaf in leaves[:MAX_LEAVES]:
         reader.add(leaf)
     numbers, categories = np.array(reader.numbers, float), tuple(reader.categories)
-    return Reading(tuple(reader.form), numbers, categories, isinstance(output, Raised))
+    return OutputReading(tuple(reader.form), numbers, categories, isinstance(output, Raised))
 
 
 class _Reader:

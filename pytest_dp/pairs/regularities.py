@@ -44,7 +44,9 @@ def uniform(datasets: Sequence[Sequence[Row]]) -> frozenset[Hashable]:
     return frozenset(found)
 
 
-def mixed(names: Iterable[Hashable], rows: Sequence[Row]) -> tuple[Hashable, int] | None:
+def find_mixed_column(
+    names: Iterable[Hashable], rows: Sequence[Row]
+) -> tuple[Hashable, int] | None:
     """Return a column that should have one value, and where a second one is; None if none has."""
     for name in names:
         contents = [_content(name, row) for row in rows]
@@ -54,7 +56,7 @@ def mixed(names: Iterable[Hashable], rows: Sequence[Row]) -> tuple[Hashable, int
     return None
 
 
-def keys(datasets: Sequence[Sequence[Row]]) -> list[Key]:
+def find_key_columns(datasets: Sequence[Sequence[Row]]) -> list[Key]:
     """Return the keys, of one or two columns, that never repeat in a dataset of several rows."""
     if max(map(len, datasets)) < 2:
         return []
@@ -66,10 +68,10 @@ def keys(datasets: Sequence[Sequence[Row]]) -> list[Key]:
 
 
 def _is_key(columns: Key, datasets: Sequence[Sequence[Row]]) -> bool:
-    return all(repeated(columns, rows) is None for rows in datasets)
+    return all(find_repetition(columns, rows) is None for rows in datasets)
 
 
-def repeated(columns: Key, rows: Sequence[Row]) -> int | None:
+def find_repetition(columns: Key, rows: Sequence[Row]) -> int | None:
     """Return where the values of columns first come together again; None if they never do."""
     seen = set()
     for at, row in enumerate(rows):
@@ -111,7 +113,7 @@ def _longer(
                 yield from _longer((*order, (name, sign)), names, datasets)
 
 
-def unsorted(order: Order, rows: Sequence[dict[Hashable, Any]]) -> int | None:
+def find_unsorted(order: Order, rows: Sequence[dict[Hashable, Any]]) -> int | None:
     """Return the first record that comes after one which it should come before, if there is any."""
     for at, (a, b) in enumerate(pairwise(rows)):
         for name, sign in order:

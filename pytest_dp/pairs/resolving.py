@@ -153,11 +153,11 @@ def _look_up(name: str, root: Path | None, keyword: str) -> Any:
 
 
 def _module(module: str, name: str, root: Path | None) -> Any:
-    loaded = _imported(module, name)
+    loaded = _import_module(module, name)
     if loaded is None and root is not None and str(root) not in sys.path:
         sys.path.append(str(root))
         invalidate_caches()
-        loaded = _imported(module, name)
+        loaded = _import_module(module, name)
         if loaded is None:
             sys.path.remove(str(root))
     if loaded is None and root is not None:
@@ -199,7 +199,7 @@ def _from_file(module: str, file: Path, name: str) -> Any:
     return loaded
 
 
-def _imported(module: str, name: str) -> Any:
+def _import_module(module: str, name: str) -> Any:
     """Return the module, or None if there is none of this name."""
     try:
         return import_module(module)

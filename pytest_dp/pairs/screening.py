@@ -13,8 +13,8 @@ from pytest_dp.data import kind_of
 from pytest_dp.data.conversion import length
 from pytest_dp.data.relations import Pair
 from pytest_dp.pairs.movement import Looked, Movements
-from pytest_dp.pairs.noiseless import FAR_POINTS, Runner
-from pytest_dp.pairs.unreached import Place, Step, unreached
+from pytest_dp.pairs.noiseless import FAR_POINTS, NoiselessRunner
+from pytest_dp.pairs.unreached import Step, UnreachedLine, find_unreached
 from pytest_dp.results.screened import Moved, Movement
 from pytest_dp.running.calling import Call
 from pytest_dp.running.deadline import Deadline, OutOfTime
@@ -52,7 +52,7 @@ class Screening:
 
     def __init__(self, call: Call, seconds: float, *, raising: bool = False) -> None:
         self._raising = raising
-        self._runner = Runner(call)
+        self._runner = NoiselessRunner(call)
         self._movements = Movements(self._runner)
         self._seconds, self._spent, self._making = seconds, 0.0, 0.0
         self._last: list[tuple[Any, bool, Looked | None]] = []
@@ -111,15 +111,15 @@ class Screening:
                 if tried >= FEWEST_PAIRS and any(enough < loss < math.inf for loss in losses):
                     self.has_enough = True
                     break
-            largest = ranked(best.values())[:MAX_REFINED]
+            largest = rank_moves(best.values())[:MAX_REFINED]
             with self._in_place():
                 largest = largest if twice else [self._refined(moved) for moved in largest]
         except OutOfTime:
-            self.note, largest = "runs take too long", largest or ranked(best.values())
+            self.note, largest = "runs take too long", largest or rank_moves(best.values())
         except Exception as error:  # what the user's own objects raise: it only proposes
-            self.note, largest = f"{type(error).__name__}: {error}", ranked(best.values())
+            self.note, largest = f"{type(error).__name__}: {error}", rank_moves(best.values())
         self._last.clear()
-        return done, ranked(largest)
+        return done, rank_moves(largest)
 
     def _next_batch(self, batches: Iterator[list[Pair]]) -> list[Pair]:
         """Return the next pairs; none if it took too long to make those before."""
@@ -136,7 +136,7 @@ class Screening:
 
     def unreached(
         self, inputs: Iterable[Any], known: Iterable[Step], fixed: Iterable[str]
-    ) -> list[Place]:
+    ) -> list[UnreachedLine]:
         """Return the code that no run reached, and none of those that took the `known` steps.
 
         Where there is some, the inputs are run with draws at other points too. `fixed` are names of
@@ -144,8 +144,8 @@ class Screening:
         """
         tracer = self._runner.tracer
 
-        def left() -> list[Place]:
-            return unreached(tracer, fixed)
+        def left() -> list[UnreachedLine]:
+            return find_unreached(tracer, fixed)
 
         tracer.steps |= set(known)
         if left():
@@ -218,6 +218,6 @@ def _keep(best: dict[Any, Moved], moved: Moved) -> None:
         best[kind] = moved
 
 
-def ranked(moved: Iterable[Moved]) -> list[Moved]:
+def rank_moves(moved: Iterable[Moved]) -> list[Moved]:
     """Return the pairs, the largest movement first."""
     return sorted(moved, key=lambda one: one.movement.order, reverse=True)

@@ -13,10 +13,10 @@ from itertools import islice
 from typing import Any
 
 from pytest_dp.basics import clocks
-from pytest_dp.pairs.drawing import Choices, Drawn
+from pytest_dp.pairs.drawing import Choices, DrawnValue
 
 Parts = tuple[Choices, ...]
-Remake = Callable[[Sequence[Parts]], Sequence[Drawn | None]]
+Remake = Callable[[Sequence[Parts]], Sequence[DrawnValue | None]]
 """Makes a value of each of some choices; None where the strategy rejects them."""
 
 MAX_WIDTH = 12
@@ -30,8 +30,8 @@ BATCH = 12
 
 
 def simplify(
-    remake: Remake, drawn: Drawn, still_fails: Callable[[Any], bool], seconds: float
-) -> Drawn:
+    remake: Remake, drawn: DrawnValue, still_fails: Callable[[Any], bool], seconds: float
+) -> DrawnValue:
     """Return the simplest value found that still fails; the one that is given if there is none.
 
     `still_fails` says the same of equal values. After so many seconds, nothing more is tried.
@@ -75,7 +75,7 @@ def _simpler(parts: Parts) -> Iterator[Parts]:
         twins = matches[which * count : (which + 1) * count]
         for width in _widths(len(part)):
             for start in range(len(part) - width, -1, -1):
-                yield _edited(parts, twins, range(start, start + width), ())
+                yield _edit_parts(parts, twins, range(start, start + width), ())
     for part in parts[: 2 * (count > 1)]:  # one input, beside itself without some choices
         for less in _without_some(part):
             yield (part, less, *parts[2:])
@@ -84,7 +84,7 @@ def _simpler(parts: Parts) -> Iterator[Parts]:
         twins = matches[which * count : (which + 1) * count]
         for at, choice in enumerate(part):
             for new in _simpler_choices(choice):
-                yield _edited(parts, twins, range(at, at + 1), (new,))
+                yield _edit_parts(parts, twins, range(at, at + 1), (new,))
     if count > 1:
         yield from _two_steps_at_once(parts)
 
@@ -124,7 +124,7 @@ def _matches(part: Choices, other: Choices) -> dict[int, int]:
     return {a + at: b + at for a, b, size in blocks for at in range(size)}
 
 
-def _edited(
+def _edit_parts(
     parts: Parts, twins: Sequence[dict[int, int]], places: range, new: Sequence[Any]
 ) -> Parts:
     """Return the parts with other choices in some places of one, and in the twins of these."""

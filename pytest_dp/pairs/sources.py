@@ -40,12 +40,12 @@ class Proposing:
     propose: Callable[[], Iterable[Pair]]
 
 
-def name_of(proposer: Proposer) -> str:
+def proposer_name(proposer: Proposer) -> str:
     """Return a proposer's name, or that of its class."""
     return str(getattr(proposer, "name", type(proposer).__name__))
 
 
-def sieved(proposer: Proposer, *sieves: Callable[[Iterable[Pair]], Iterable[Pair]]) -> Proposing:
+def sieve(proposer: Proposer, *sieves: Callable[[Iterable[Pair]], Iterable[Pair]]) -> Proposing:
     """Return what a proposer proposes, as far as it passes each of the sieves."""
 
     def propose() -> Iterable[Pair]:
@@ -54,10 +54,10 @@ def sieved(proposer: Proposer, *sieves: Callable[[Iterable[Pair]], Iterable[Pair
             pairs = sieve(pairs)
         return pairs
 
-    return Proposing(name_of(proposer), propose)
+    return Proposing(proposer_name(proposer), propose)
 
 
-def marked(
+def mark_pairs(
     pairs: Iterable[Pair], bounds: Bounds, *, wanted: bool, told: bool = False
 ) -> Iterator[Pair]:
     """Yield the pairs, each saying what of it is beyond what the claim gives, if these are wanted.
@@ -70,7 +70,7 @@ def marked(
             yield replace(pair, beyond=beyond, origin=pair.origin if beyond or told else "")
 
 
-def checked(
+def check_pairs(
     pairs: Iterable[Pair], relation: Relation | None, inside: Callable[..., bool] | None
 ) -> Iterator[Pair]:
     """Return the pairs of neighbours that the claim speaks of, until too many in a row are not.
@@ -146,7 +146,7 @@ class PairSource:
 
         With a name, only proposers of this name are asked.
         """
-        while waiting := [at for at in self._waiting if name in ("", name_of(at[0]))]:
+        while waiting := [at for at in self._waiting if name in ("", proposer_name(at[0]))]:
             proposer, proposed = waiting[0]
             self._waiting.remove(waiting[0])
             pair = self._new(proposed)
@@ -156,7 +156,7 @@ class PairSource:
             if pair is not None:
                 self._waiting.append((proposer, proposed))
                 self.pairs.append(pair)
-                self.proposed_by[name_of(proposer)] += 1
+                self.proposed_by[proposer_name(proposer)] += 1
                 return pair
         return None
 

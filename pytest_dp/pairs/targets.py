@@ -108,12 +108,12 @@ def riskiest_of(data: Any, count: int) -> list[int]:
             f"records=riskiest({count}) compares records by their values, and the records of "
             f"{describe(data)} have none in common. Write positions, such as records=[0, 17]."
         )
-    told = sum(by / (by.std() or 1.0) for by in (_isolated(cells), _surprisals(cells)))
+    told = sum(by / (by.std() or 1.0) for by in (_isolation(cells), _surprisals(cells)))
     chosen: list[int] = np.argsort(-told, kind="stable")[:count].tolist()
     return chosen
 
 
-def _coded(column: Any) -> tuple[Floats, bool]:
+def _code_column(column: Any) -> tuple[Floats, bool]:
     """Return a column in numbers, and whether these are codes of values."""
     if column.dtype == object:
         codes: dict[Any, int] = {}
@@ -121,9 +121,9 @@ def _coded(column: Any) -> tuple[Floats, bool]:
     return np.nan_to_num(column), False
 
 
-def _isolated(cells: Cells) -> Floats:
+def _isolation(cells: Cells) -> Floats:
     """Return the mean distance of each record to the closest of some others, column by column."""
-    columns = [_coded(column) for column in cells.values()]
+    columns = [_code_column(column) for column in cells.values()]
     n = len(columns[0][0])
     among = np.unique(np.linspace(0, n - 1, min(n, MAX_COMPARED)).astype(int))
     apart = np.zeros((n, len(among)))
@@ -139,7 +139,7 @@ def _isolated(cells: Cells) -> Floats:
 def _surprisals(cells: Cells) -> Floats:
     """Return the total surprisal of each record in nats; a number counts the values nearby."""
     total = np.zeros(len(next(iter(cells.values()))))
-    for column, coded in map(_coded, cells.values()):
+    for column, coded in map(_code_column, cells.values()):
         if coded:
             shares = np.bincount(column.astype(int))[column.astype(int)]
         else:

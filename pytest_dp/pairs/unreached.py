@@ -44,7 +44,7 @@ _TELLING = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class UnreachedLine:
     """A line of code that was not run, or not all of it."""
 
     file: str
@@ -82,7 +82,7 @@ class Tracer:
 
     def _has_all(self) -> bool:
         """Return whether some functions were entered, and all of their code ran."""
-        return bool(self.codes) and not unreached(self)
+        return bool(self.codes) and not find_unreached(self)
 
     def _enter(self, frame: types.FrameType, event: str, _: Any) -> Any:  # noqa: ARG002
         code = frame.f_code
@@ -110,7 +110,7 @@ def _is_constant(value: Any) -> bool:
     return value is None or isinstance(value, bool | int | float | str)
 
 
-def unreached(tracer: Tracer, fixed: Iterable[str] = ()) -> list[Place]:
+def find_unreached(tracer: Tracer, fixed: Iterable[str] = ()) -> list[UnreachedLine]:
     """Return what was not run of functions that were entered, in the order of their lines.
 
     `fixed` are names of the mechanism's parameters that no input changes.
@@ -121,7 +121,7 @@ def unreached(tracer: Tracer, fixed: Iterable[str] = ()) -> list[Place]:
         steps.setdefault((file, first), set()).add(offset)
     for (file, first, _), code in tracer.codes.items():
         ran[file].add(code, steps.get((file, first), set()))
-    places: set[Place] = set()
+    places: set[UnreachedLine] = set()
     for (file, first, name), code in list(tracer.codes.items())[:MAX_FUNCTIONS]:
         own = {*code.co_varnames, *code.co_cellvars} - {"self", "cls", "rng", *fixed}
         given = tracer.arguments.get(code, {})
@@ -129,7 +129,7 @@ def unreached(tracer: Tracer, fixed: Iterable[str] = ()) -> list[Place]:
             names = own - {n for n, value in _defaults(function) if (n, value) in given.items()}
             body = function.body if isinstance(function.body, list) else [function.body]
             for part in ran[file].find_missed(body, names):
-                places.add(Place(file, part.lineno, part.lineno not in ran[file].lines))
+                places.add(UnreachedLine(file, part.lineno, part.lineno not in ran[file].lines))
     whole = {(place.file, place.line) for place in places if place.whole}
     chosen = [p for p in places if p.whole or (p.file, p.line) not in whole]
     return sorted(chosen, key=lambda place: (place.file, place.line))
@@ -239,7 +239,7 @@ def _defaults(function: Function) -> Iterator[tuple[str, Any]]:
             yield arg.arg, default.value
 
 
-def in_words(places: Iterable[Place]) -> str:
+def lines_in_words(places: Iterable[UnreachedLine]) -> str:
     """Return which lines never ran, and what to do: ``"lines 31 and 47 never ran: ..."``."""
     places = list(places)
     places = [place for place in places if place.whole] or places

@@ -26,7 +26,7 @@ from pytest_dp.claiming.settings import Settings
 from pytest_dp.data.relations import Pair
 from pytest_dp.plugin.failure import reason, warn_without_failing
 from pytest_dp.plugin.options import accumulates
-from pytest_dp.records.evidence_store import Run, Store, at_most
+from pytest_dp.records.evidence_store import Store, StoredRun, at_most
 from pytest_dp.records.identity import identity, is_outside, project_digest
 from pytest_dp.report import numbers
 from pytest_dp.results.evidence import Evidence, e_value
@@ -144,7 +144,7 @@ def describe_evidence(config: pytest.Config) -> Iterator[str]:
     yield from (f"WARNING: {problem}" for problem in store.problems)
 
 
-def _version_line(runs: list[Run]) -> str:
+def _version_line(runs: list[StoredRun]) -> str:
     """Return one version of a mechanism and its claim."""
     evidence = at_most(runs)
     alpha = min(run.alpha for run in runs)

@@ -12,7 +12,7 @@ import pytest
 
 from pytest_dp.basics.errors import ClaimError
 from pytest_dp.claiming.claim import variants
-from pytest_dp.claiming.keywords import read
+from pytest_dp.claiming.keywords import read_keywords
 from pytest_dp.plugin.claim_session import audits_of, claim_session_of
 from pytest_dp.plugin.failure import relative
 from pytest_dp.plugin.names import MARKER
@@ -102,7 +102,7 @@ def read_marker(marker: pytest.Mark) -> dict[str, Any]:
             f"pytest.mark.dp_claim was given {marker.args[0]!r} without a keyword. "
             "Write the name: @pytest.mark.dp_claim(eps=1.0, ...)."
         )
-    return read(marker.kwargs)
+    return read_keywords(marker.kwargs)
 
 
 def place(item: pytest.Item) -> tuple[str, int]:

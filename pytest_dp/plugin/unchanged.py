@@ -17,7 +17,7 @@ from pytest_dp.basics.faults import note_fault
 from pytest_dp.claiming.checks import is_strategy
 from pytest_dp.claiming.claim import Claim
 from pytest_dp.claiming.settings import NAMES
-from pytest_dp.pairs import resolved
+from pytest_dp.pairs import resolve_promise
 from pytest_dp.plugin.failure import warn_without_failing
 from pytest_dp.plugin.options import settings_of
 from pytest_dp.records.evidence_store import Store
@@ -57,7 +57,7 @@ class PassLookup:
             return
         if is_outside(mechanism, dict(arguments.params)):
             return
-        promise = resolved(promise, self._item.config.rootpath)
+        promise = resolve_promise(promise, self._item.config.rootpath)
         self.result = Unchanged(replace(claim, promise=promise))
         settings = settings_of(self._item.config, claim)
         left_out = ("jobs", "accumulate", "changed")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pytest_dp.privacy.approximate import ApproximateDP
 from pytest_dp.privacy.attack_auc import AttackAUC
-from pytest_dp.privacy.composition import compose_profile, smallest
+from pytest_dp.privacy.composition import compose_profile, smallest_claim
 from pytest_dp.privacy.concentrated import (
     GaussianDP,
     RenyiDP,
@@ -62,7 +62,7 @@ __all__ = [
     "rdp_to_eps",
     "read_guarantee",
     "renyi_to_delta",
-    "smallest",
+    "smallest_claim",
     "tradeoff_to_profile",
     "zcdp_to_delta",
     "zcdp_to_eps",

@@ -54,7 +54,7 @@ def implies(stronger: Guarantee, weaker: Guarantee) -> bool:
     if weaker.delta and isinstance(weaker, ApproximateDP):  # that of a sum may be off by more
         return stronger.delta_at(weaker.eps) <= weaker.delta * (1 + ROUNDING)
     try:
-        needed = smallest(weaker, [(stronger, 1)])
+        needed = smallest_claim(weaker, [(stronger, 1)])
     except ClaimError:
         return False
     return needed.claimed <= weaker.claimed * (1 + ROUNDING)
@@ -70,7 +70,7 @@ def smallest_rho(guarantee: Guarantee) -> float:
     return guarantee.renyi_at(1.0) if linear else float("inf")
 
 
-def smallest(claim: Guarantee, parts: Parts) -> Guarantee:
+def smallest_claim(claim: Guarantee, parts: Parts) -> Guarantee:
     """Return the smallest claim of the same notion, and with the same delta, that parts add up to.
 
     Each part comes with how many times it is used. The best rule that applies is taken: rho adds

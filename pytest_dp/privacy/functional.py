@@ -192,9 +192,9 @@ class TradeOff(_Functional):
     def sticks(self) -> tuple[Floats, Floats]:
         import numpy as np
 
-        from pytest_dp.privacy.regions import Region, lines_above, quantiles
+        from pytest_dp.privacy.regions import Region, lines_above, quantile_grid
 
-        q = quantiles()
+        q = quantile_grid()
         p = np.array([1 - float(self.function(x)) for x in q])
         return Region.below(*lines_above(np.array(q), p)).sticks()
 

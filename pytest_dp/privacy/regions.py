@@ -222,7 +222,7 @@ def sampled_profile(function: Callable[[float], float]) -> tuple[Floats, Floats]
     return eps, np.array([float(function(at)) for at in eps.tolist()])
 
 
-def quantiles() -> list[float]:
+def quantile_grid() -> list[float]:
     """Return where trade-off functions are evaluated: densely near 0 and 1."""
     small = np.geomspace(1e-15, 0.5, 400).tolist()
     return sorted({0.0, *small, *(1 - q for q in small), 1.0})

@@ -201,9 +201,9 @@ def _profile(profile: PrivacyProfile) -> Guarantee:
 
 def _tradeoff(tradeoff: TradeOff) -> Guarantee:
     _check_callable(tradeoff, "of x, the type I error, such as lambda x: 0.9 - x")
-    from pytest_dp.privacy.regions import quantiles
+    from pytest_dp.privacy.regions import quantile_grid
 
-    asked = quantiles()
+    asked = quantile_grid()
     values = _call_user_function(tradeoff, lambda: [float(tradeoff.function(x)) for x in asked])
     points = list(zip(asked, values, strict=True))
     _check_probabilities(tradeoff, "x", points)

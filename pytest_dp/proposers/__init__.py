@@ -11,7 +11,7 @@ from pytest_dp.claiming.claim import Promise
 from pytest_dp.claiming.settings import Settings
 from pytest_dp.data.relations import Pair
 from pytest_dp.declaration import Queries, Values
-from pytest_dp.pairs.sources import PairSource, Proposer, checked, marked, sieved
+from pytest_dp.pairs.sources import PairSource, Proposer, check_pairs, mark_pairs, sieve
 from pytest_dp.proposers.by_movement import ByMovement
 from pytest_dp.proposers.clock import Clock
 from pytest_dp.proposers.constants import constants_of
@@ -27,7 +27,7 @@ MAX_FURTHER, MAX_UNSCREENED = 4, 60
 move no farther on them, and where movements cannot be computed. More take samples from the others;
 fewer miss leaks that do not move the answer."""
 
-__all__ = ["compared_values", "shrunk", "widened"]
+__all__ = ["compared_values", "shrunk", "widen_source"]
 
 
 def compared_values(call: Call, promise: Promise, settings: Settings) -> list[Any]:
@@ -40,7 +40,9 @@ def compared_values(call: Call, promise: Promise, settings: Settings) -> list[An
     return found + matching_texts(call.mechanism, call.params, settings.seed or 0)
 
 
-def widened(source: PairSource, promise: Promise, call: Call, settings: Settings) -> PairSource:
+def widen_source(
+    source: PairSource, promise: Promise, call: Call, settings: Settings
+) -> PairSource:
     """Return a source of the same pairs, followed by those that a search proposes.
 
     The inputs of the promise are looked up. Copies of the mechanism are run a few times.
@@ -49,9 +51,9 @@ def widened(source: PairSource, promise: Promise, call: Call, settings: Settings
     if source.examples is not None:
         promise = replace(promise, inputs=list(source.examples))
     inside = counts if isinstance(promise.inputs, Queries) else None
-    neighbours = partial(checked, relation=relation, inside=inside)
+    neighbours = partial(check_pairs, relation=relation, inside=inside)
     names = [option for option in settings.search if isinstance(option, str)]
-    users = [sieved(own, neighbours) for own in settings.search if not isinstance(own, str)]
+    users = [sieve(own, neighbours) for own in settings.search if not isinstance(own, str)]
     clock = Clock(SEARCH_TIME * settings.max_seconds)
     constants = partial(compared_values, call, promise, settings)
     by_movement = ByMovement(source, promise, call, clock, settings, constants)
@@ -71,15 +73,15 @@ def widened(source: PairSource, promise: Promise, call: Call, settings: Settings
         by_gradients = load("search", "gradient")(promise, call, clock, settings.seed or 0)
         solving.append(by_gradients)
         notes.append(by_gradients.notes)
-    solved = partial(marked, bounds=bounds, wanted=wanted, told=True)
+    solved = partial(mark_pairs, bounds=bounds, wanted=wanted, told=True)
     return PairSource(
         source.given,
         [
             *users,
-            sieved(by_movement, neighbours),
-            *(sieved(proposer, neighbours, solved, clock.timed) for proposer in solving),
+            sieve(by_movement, neighbours),
+            *(sieve(proposer, neighbours, solved, clock.timed) for proposer in solving),
             *(
-                sieved(proposer, _FirstFew(by_movement), clock.timed)
+                sieve(proposer, _FirstFew(by_movement), clock.timed)
                 for proposer in source.proposers
             ),
         ],

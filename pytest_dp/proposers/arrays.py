@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.proposers.stand_ins import is_symbolic, plain
+from pytest_dp.proposers.stand_ins import is_symbolic, plain_value
 from pytest_dp.running.modules import Replacements
 
 MAX_ELEMENTS = 256
@@ -23,10 +23,10 @@ _NUMBERS = (None, float, int, object, "float", "int", np.float64, np.int64)
 def values_of(data: Any) -> Any:
     """Return plain values in place of stand-ins."""
     if isinstance(data, np.ndarray):
-        return np.array([plain(value) for value in data.flat]).reshape(data.shape)
+        return np.array([plain_value(value) for value in data.flat]).reshape(data.shape)
     if isinstance(data, list | tuple):
         return [values_of(value) for value in data]
-    return plain(data)
+    return plain_value(data)
 
 
 def found_in(data: Any, depth: int = 3) -> Any:

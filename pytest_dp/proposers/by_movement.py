@@ -19,9 +19,9 @@ from pytest_dp.data.conversion import length
 from pytest_dp.data.record_relations import AddRemoveOne, OfRecords
 from pytest_dp.data.relations import AnyTwo, Pair
 from pytest_dp.pairs.pairs import any_two, can_take_parts, parts_of
-from pytest_dp.pairs.screening import Screening, ranked
-from pytest_dp.pairs.sources import PairSource, Screener, marked
-from pytest_dp.pairs.unreached import Place, Step
+from pytest_dp.pairs.screening import Screening, rank_moves
+from pytest_dp.pairs.sources import PairSource, Screener, mark_pairs
+from pytest_dp.pairs.unreached import Step, UnreachedLine
 from pytest_dp.proposers.clock import Clock
 from pytest_dp.proposers.odd_values import (
     far_values,
@@ -99,7 +99,7 @@ class ByMovement(Screener):
                 self._screened = self._made()
         return self._screened
 
-    def unreached(self) -> list[Place]:
+    def unreached(self) -> list[UnreachedLine]:
         """Return code that no input reached which was run."""
         given = self._source.given
         inputs = [data for pair in given[:MAX_PROPOSED] for data in pair.inputs]
@@ -113,7 +113,7 @@ class ByMovement(Screener):
         urgent_first = sorted(moved, key=lambda one: not self._is_urgent(one))
         proposed = [*(one.pair for one in urgent_first), *self._not_screened]
         self._not_screened = []
-        return marked(proposed, self._source.bounds, wanted=self._beyond)
+        return mark_pairs(proposed, self._source.bounds, wanted=self._beyond)
 
     def _is_urgent(self, moved: Moved) -> bool:
         """Return whether the answer moves farther on a pair than the claim allows."""
@@ -132,11 +132,11 @@ class ByMovement(Screener):
         is_all = is_all and done + more < wanted and not self._screening.has_enough
         if not self._screening.note:
             whole, farthest_of_whole = self._screen_wholes()
-            more, found = more + whole, ranked([*found, *farthest_of_whole])
+            more, found = more + whole, rank_moves([*found, *farthest_of_whole])
         turns = [(pair, source.bounds.beyond(pair)) for pair in self._turns()]
         within = [pair for pair, beyond in turns if not beyond]
         opened, closest = self._screening.screen(within, MAX_OPENED, twice=True)
-        more, found = more + opened, ranked([*found, *closest])
+        more, found = more + opened, rank_moves([*found, *closest])
         farthest = known[0].movement.order if known else (0.0, 0.0)
         kinds = {moved.movement.kind for moved in known}
         inside = []
@@ -147,10 +147,10 @@ class ByMovement(Screener):
             inside.append(moved)
             if moved.movement.kind == "raised":  # an input that it refuses is told
                 self._not_screened = [moved.pair]
-        largest = tuple(ranked([*known, *inside]))
+        largest = tuple(rank_moves([*known, *inside]))
         if self._beyond:
             self._look_outside(largest, [pair for pair, beyond in turns if beyond])
-        first = ranked([*known, *self._proposed]) + self._outside
+        first = rank_moves([*known, *self._proposed]) + self._outside
         urgent = tuple(moved.pair for moved in first if self._is_urgent(moved))
         why = self._screening.note or self._screening.cut_off
         return Screened(done + more, is_all, largest, wanted, urgent, why)

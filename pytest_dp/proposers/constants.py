@@ -66,11 +66,11 @@ def _patterns_in(code: types.CodeType) -> list[str]:
     found = [pattern for inner in inside for pattern in _patterns_in(inner)]
     if "re" in code.co_names:
         texts = [const for const in code.co_consts if type(const) is str]
-        found += [text for text in texts if is_constant(text) and re.escape(text) != text]
+        found += [text for text in texts if may_be_constant(text) and re.escape(text) != text]
     return found
 
 
-def is_constant(value: Any) -> bool:
+def may_be_constant(value: Any) -> bool:
     """Return whether this is a number or a string that may stand in data."""
     kind = type(value)
     if issubclass(kind, str):
@@ -83,7 +83,7 @@ def is_constant(value: Any) -> bool:
 def _in_all(mechanism: Any, params: dict[str, Any]) -> Iterator[tuple[int, Any]]:
     """Yield the constants that a mechanism can reach, with a rank: 0 inside of comparisons."""
     for value, _ in reachable(mechanism, params):
-        if is_constant(value):
+        if may_be_constant(value):
             yield 1, _plain(value)
         elif type(value) is types.FunctionType:
             with noting_faults("reading constants of code"):  # such as code that some tool made
@@ -111,7 +111,9 @@ def _in_code(code: types.CodeType) -> Iterator[tuple[int, Any]]:
             continue
         # The other side of a comparison may be loaded first or second.
         decides = any(after.opname in _DECIDING for after in steps[at + 1 : at + 3])
-        yield from ((not decides, value) for value in _members(step.argval) if is_constant(value))
+        yield from (
+            (not decides, value) for value in _members(step.argval) if may_be_constant(value)
+        )
 
 
 def _members(value: Any) -> Iterable[Any]:

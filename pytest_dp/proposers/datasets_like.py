@@ -48,10 +48,10 @@ def datasets_like(
         usual = min(len(longest), MAX_LENGTH)
         sizes = st.sampled_from([0, usual]) | st.integers(0, MAX_NEW) | st.integers(0, MAX_LENGTH)
         lists = st.builds(lambda rows, n: [*rows, *islice(cycle(longest), n)], new, sizes)
-    return lists.map(lambda records: _made(like, records))
+    return lists.map(lambda records: _make(like, records))
 
 
-def _made(like: Any, records: Records) -> Any:
+def _make(like: Any, records: Records) -> Any:
     try:
         return rebuilt(like, records)
     except ClaimError:  # such as 6.5 in a column of whole numbers

@@ -35,6 +35,6 @@ def _leaves(output: Any, depth: int = MAX_DEPTH) -> Iterator[Any]:
         yield output
 
 
-def released(output: Any) -> Iterator[Truth]:
+def undecided_truths(output: Any) -> Iterator[Truth]:
     """Return the truths in an output that nothing decided."""
     return (value for value in _leaves(output) if type(value) is Truth)

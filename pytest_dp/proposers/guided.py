@@ -21,9 +21,9 @@ from hypothesis.strategies import SearchStrategy
 
 from pytest_dp.pairs.corners import options_beside
 from pytest_dp.pairs.distances import Distances, Way
-from pytest_dp.pairs.drawing import Choices, Drawn, draws, remade
+from pytest_dp.pairs.drawing import Choices, DrawnValue, draws, remade
 from pytest_dp.pairs.edits import Edits
-from pytest_dp.pairs.noiseless import Runner
+from pytest_dp.pairs.noiseless import NoiselessRunner
 from pytest_dp.running.calling import Call
 from pytest_dp.running.deadline import Deadline
 
@@ -73,18 +73,18 @@ class _Aim:
     """A way that no run took, and the input that came closest to it."""
 
     distance: float
-    drawn: Drawn
+    drawn: DrawnValue
     rounds: int = 0
     """Rounds since any came closer than all before."""
     least: float = math.inf
     """The least distance so far, from whatever start."""
 
-    starts: list[tuple[float, Drawn]] = field(default_factory=list)
+    starts: list[tuple[float, DrawnValue]] = field(default_factory=list)
     """Inputs at some distance, to start from again."""
     last: dict[int, int] = field(default_factory=dict)
     """The last steps of two choices that came closer: they often do again."""
 
-    def take(self, distance: float, drawn: Drawn) -> None:
+    def take(self, distance: float, drawn: DrawnValue) -> None:
         """Go on from an input that is closer."""
         self.distance, self.drawn = distance, drawn
         if distance < self.least:
@@ -111,7 +111,7 @@ class Guided:
         self._strategy, self._constants, self._ends = strategy, constants, ends
         self._seed, self.random = seed, Random(seed)
         self._distances = Distances()
-        self._runner = Runner(call, self._distances)
+        self._runner = NoiselessRunner(call, self._distances)
         self._aims: dict[Way, _Aim] = {}
         self._taken: set[Way] = set()
         self._varying: set[Way] = set()
@@ -123,13 +123,13 @@ class Guided:
         return self._runner.runs
 
     @cached_property
-    def donors(self) -> list[Drawn]:
+    def donors(self) -> list[DrawnValue]:
         """Values that were drawn."""
         number = FIRST_DRAWS if self._runner.tells_distances else MAX_DRAWN
         drawn = islice(draws(self._strategy, self._seed, self._constants, self._ends), number)
         return [one for one in drawn if one is not None and one.choices]
 
-    def opened(self) -> Iterator[tuple[Drawn, str]]:
+    def opened(self) -> Iterator[tuple[DrawnValue, str]]:
         """Yield values that take a way which no value before took, and where: ``"stats.py:14"``.
 
         Drawn ones come first. Raises OutOfTime where runs are slow.
@@ -149,7 +149,7 @@ class Guided:
                 return
             yield from self._approach(way)
 
-    def _approach(self, way: Way) -> Iterator[tuple[Drawn, str]]:
+    def _approach(self, way: Way) -> Iterator[tuple[DrawnValue, str]]:
         """Take a round of steps towards a way; yield what takes new ways."""
         aim = self._aims[way]
         aim.rounds += 1
@@ -177,13 +177,13 @@ class Guided:
                 sizes = [far, far * (1 + ROUNDING), 2 * far]
                 if type(start.choices[at]) is int:
                     sizes = [math.floor(far), math.ceil(far), 2 * round(far)]
-                steps += [_moved(start, {at: size}) for size in dict.fromkeys(sizes)]
+                steps += [_move_numbers(start, {at: size}) for size in dict.fromkeys(sizes)]
         two_steps = [self._two_steps(sorted(active)) for _ in range(TWO_STEPS * bool(active))]
         two_steps += self._joint_steps(slopes, distance) + self._joint_steps(broken, 0)
         again = (1, 2, 4) if aim.last else ()
         two_steps += [{at: by * times for at, by in aim.last.items()} for times in again]
         steps += [choices for _ in range(EDITS) for choices in self._edited(aim.drawn)]
-        moved = [_moved(start, step) for step in two_steps]
+        moved = [_move_numbers(start, step) for step in two_steps]
         made = remade(self._strategy, [*moved, *steps])
         yield from self._note_all(made, self._run(made))
         for step, drawn in zip(two_steps, made, strict=False):
@@ -217,7 +217,7 @@ class Guided:
             if not (left := -rest - by * slope) % slopes[other]
         ][:MAX_JOINT]
 
-    def _probes(self, drawn: Drawn) -> Iterator[tuple[int, float, Choices]]:
+    def _probes(self, drawn: DrawnValue) -> Iterator[tuple[int, float, Choices]]:
         """Yield the choices with single ones changed: which, by how much (0 for texts)."""
         places = [at for at, choice in enumerate(drawn.choices) if type(choice) is not bool]
         self.random.shuffle(places)
@@ -225,20 +225,20 @@ class Guided:
             choice = drawn.choices[at]
             if type(choice) in (int, float):
                 for by in (1, -1):
-                    yield at, by, _moved(drawn, {at: by})
+                    yield at, by, _move_numbers(drawn, {at: by})
             else:
                 options = options_beside(choice, self._constants)
                 for option in self.random.sample(options, min(len(options), 4)):
                     yield at, 0, (*drawn.choices[:at], option, *drawn.choices[at + 1 :])
 
-    def _edited(self, drawn: Drawn) -> Iterator[Choices]:
+    def _edited(self, drawn: DrawnValue) -> Iterator[Choices]:
         """Yield the choices after a random edit, if it can be made."""
         donor = self.random.choice(self.donors)
         edits = Edits(drawn, donor, self.random.randrange)
         name = self.random.choice(("drop", "add", "swap", "change", "change", "move"))
         yield from islice(getattr(edits, name)(), 1)
 
-    def _run(self, values: Sequence[Drawn | None]) -> list[dict[Way, float]]:
+    def _run(self, values: Sequence[DrawnValue | None]) -> list[dict[Way, float]]:
         """Return how far each of the values is from each way."""
         found: list[dict[Way, float]] = []
         with self._runner.in_place(self._until):
@@ -250,8 +250,8 @@ class Guided:
         return found
 
     def _note_all(
-        self, values: Sequence[Drawn | None], found: Sequence[dict[Way, float]]
-    ) -> list[tuple[Drawn, str]]:
+        self, values: Sequence[DrawnValue | None], found: Sequence[dict[Way, float]]
+    ) -> list[tuple[DrawnValue, str]]:
         """Learn how far the values are from each way; return which take new ones, and where."""
         both = zip(values, found, strict=True)
         return [
@@ -260,7 +260,7 @@ class Guided:
             if drawn is not None and (place := self._note(drawn, least))
         ]
 
-    def _note(self, drawn: Drawn, least: dict[Way, float]) -> str:
+    def _note(self, drawn: DrawnValue, least: dict[Way, float]) -> str:
         """Learn how far a value is from each way; return where it takes a new one."""
         place = ""
         for way, distance in least.items():
@@ -284,7 +284,7 @@ class Guided:
         return place
 
 
-def _moved(drawn: Drawn, steps: Mapping[int, float]) -> Choices:
+def _move_numbers(drawn: DrawnValue, steps: Mapping[int, float]) -> Choices:
     """Return the choices with some numbers moved."""
     choices = list(drawn.choices)
     for at, by in steps.items():

@@ -77,11 +77,11 @@ class Variable:
         if isinstance(self.value, bool):
             return model.value(self.formula)
         if isinstance(self.value, str):
-            return _unescaped(model.value(self.formula))
+            return _unescape(model.value(self.formula))
         return type(self.value)(model.number(self.formula))
 
 
-def _unescaped(written: str) -> str:
+def _unescape(written: str) -> str:
     """Return a text as z3 writes it, with codes in place of characters beyond ASCII."""
     return re.sub(r"\\u\{([0-9a-fA-F]+)\}", lambda found: chr(int(found[1], 16)), written)
 
@@ -144,14 +144,14 @@ class Variables:
             return Leaf((single,), lambda trace: number(trace, value, single.formula), kind)
         return None
 
-    def record(self, record: Any) -> Record:
+    def record(self, record: Any) -> LeafRecord:
         """Return a record with variables for its values."""
         leaves = {name: self.leaf(value) for name, value in fields_of(record).items()}
-        return Record(record, {name: leaf for name, leaf in leaves.items() if leaf is not None})
+        return LeafRecord(record, {name: leaf for name, leaf in leaves.items() if leaf is not None})
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class LeafRecord:
     """A record with some of its values as leaves."""
 
     record: Any

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import z3
 
-from pytest_dp.proposers.stand_ins import Operator, Symbolic, plain
+from pytest_dp.proposers.stand_ins import Operator, Symbolic, plain_value
 from pytest_dp.proposers.trace import Trace
 
 
@@ -88,7 +88,7 @@ class _Arithmetic(Symbolic):
         if not _is_number(other):
             return NotImplemented
         by, of_terms = _ARITHMETIC[name]
-        values = (self.value, plain(other)) if left else (plain(other), self.value)
+        values = (self.value, plain_value(other)) if left else (plain_value(other), self.value)
         value, other_term = by(*values), term(other)
         if other_term is None:
             return value
@@ -104,7 +104,7 @@ class _Arithmetic(Symbolic):
     def compared(self, other: Any, by: Operator) -> Any:
         if not _is_number(other):
             return NotImplemented
-        held, other_term = bool(by(self.value, plain(other))), term(other)
+        held, other_term = bool(by(self.value, plain_value(other))), term(other)
         if other_term is None or (by in (operator.eq, operator.ne) and other is self):
             return held
         return Truth(self.trace, held, by(self.term, other_term))
@@ -217,7 +217,7 @@ class Truth(_Arithmetic):
         if not isinstance(other, bool | np.bool_):
             return by(int(self), other)
         condition = other.condition if isinstance(other, Truth) else z3.BoolVal(bool(other))
-        held = by(self.value, bool(plain(other)))
+        held = by(self.value, bool(plain_value(other)))
         return Truth(self.trace, held, of_terms(self.condition, condition))
 
     __and__ = partialmethod(_joined, by=operator.and_, of_terms=z3.And)

@@ -19,10 +19,10 @@ from pytest_dp.basics.reprs import LINE_WIDTH, on_one_line
 from pytest_dp.data.relations import Pair, Relation
 from pytest_dp.proposers.clock import Clock
 from pytest_dp.proposers.leaves import Seen
-from pytest_dp.proposers.running import traced
+from pytest_dp.proposers.running import trace_run
 from pytest_dp.proposers.solving import QUESTION_SECONDS, Questions
 from pytest_dp.proposers.staging import Stage, StagingError, Strategy, seen_in
-from pytest_dp.proposers.trace import Branch, Place, Trace
+from pytest_dp.proposers.trace import Branch, Instruction, Trace
 from pytest_dp.running.calling import Call
 from pytest_dp.running.copies import Pristine
 from pytest_dp.running.deadline import Deadline, OutOfTime
@@ -53,7 +53,7 @@ MAX_MET = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundPair:
     """A pair, whether it is proposed even if it shows nothing new, and looked at before others."""
 
     pair: Pair
@@ -106,7 +106,7 @@ class BySymbols:
         """Return the pairs that are left, the same whatever was learned."""
         return self._pairs
 
-    def _chosen(self, found: Iterator[Found]) -> Iterator[Pair]:
+    def _chosen(self, found: Iterator[FoundPair]) -> Iterator[Pair]:
         proposed = 0
         try:
             for one in found:
@@ -157,7 +157,7 @@ class Explorer:
         lost = ", ".join(what for what, _ in self.concrete.most_common(MAX_MET))
         return said + [f"symbolic runs went on with plain values after {lost}"] * bool(lost)
 
-    def found(self, pairs: Sequence[Pair], more: Callable[[], bool]) -> Iterator[Found]:
+    def found(self, pairs: Sequence[Pair], more: Callable[[], bool]) -> Iterator[FoundPair]:
         """Yield pairs around those given, until nothing new is met, or the effort is used up.
 
         `more` tells whether there is time.
@@ -167,7 +167,7 @@ class Explorer:
         finally:
             self._questions.close()
 
-    def _found(self, pairs: Sequence[Pair], more: Callable[[], bool]) -> Iterator[Found]:
+    def _found(self, pairs: Sequence[Pair], more: Callable[[], bool]) -> Iterator[FoundPair]:
         self._known |= {pair.content for pair in pairs}
         self._more = more
         if self._generated is not None:
@@ -185,16 +185,16 @@ class Explorer:
                         (ahead.appendleft if found.first else ahead.append)(found.pair)
                         yield found
 
-    def _around(self, pair: Pair, seed: int | None) -> Iterator[Found]:
+    def _around(self, pair: Pair, seed: int | None) -> Iterator[FoundPair]:
         runs = self._run(pair, seed)
         if runs is None:
             return
         if runs.stage.params and not self._met["noise"] and (quietest := self._quietest(runs)):
-            yield Found(quietest, True, True)
+            yield FoundPair(quietest, True, True)
             return
         for kind, place, model in self._answers(runs):
             if made := runs.stage.answer(model):
-                yield Found(replace(made, origin=f"symbolic: {place}"), kind == "most")
+                yield FoundPair(replace(made, origin=f"symbolic: {place}"), kind == "most")
 
     def _quietest(self, runs: _Runs) -> Pair | None:
         """Return the pair with the least noise; later pairs keep its parameters.
@@ -219,8 +219,8 @@ class Explorer:
             stage = self._stage(pair)
             if stage is None:
                 return None
-            d1 = traced(self._call, stage.d1, deadline, seed)
-            d2 = traced(self._call, stage.d2, deadline, seed)
+            d1 = trace_run(self._call, stage.d1, deadline, seed)
+            d2 = trace_run(self._call, stage.d2, deadline, seed)
         except StagingError as error:
             self.refused = f"nothing stands in for data of type {error}"
             return None
@@ -240,7 +240,7 @@ class Explorer:
         strategy = Strategy(drawn, self._generated.redrawn, self._seen)
         return Stage(pair, self._relation, strategy, self._quiet)
 
-    def _answers(self, runs: _Runs) -> Iterator[tuple[str, Place, Any]]:
+    def _answers(self, runs: _Runs) -> Iterator[tuple[str, Instruction, Any]]:
         yield from self._arguments(runs)
         other = {branch.key: at for at, branch in enumerate(runs.d2.branches)}
         for at, branch in enumerate(runs.d1.branches):
@@ -249,7 +249,7 @@ class Explorer:
             alone = runs.before(runs.d1, at)
             before = alone if matched is None else alone + runs.before(runs.d2, matched)
             found = False
-            for kind, condition in _wanted(branch, twin):
+            for kind, condition in _questions_at(branch, twin):
                 model = self._ask((branch.place, kind, branch.held), runs, before, condition)
                 if model is not None:
                     found = True
@@ -274,7 +274,7 @@ class Explorer:
             self._met[key] = MAX_MET
         return model
 
-    def _arguments(self, runs: _Runs) -> Iterator[tuple[str, Place, Any]]:
+    def _arguments(self, runs: _Runs) -> Iterator[tuple[str, Instruction, Any]]:
         """Yield values for which as many branches as possible part."""
         other = {branch.key: branch for branch in runs.d2.branches}
         both = [(branch, other[branch.key]) for branch in runs.d1.branches if branch.key in other]
@@ -287,7 +287,7 @@ class Explorer:
                 yield "most", both[0][0].place, model
 
 
-def _wanted(branch: Branch, twin: Branch | None) -> Iterator[tuple[str, Any]]:
+def _questions_at(branch: Branch, twin: Branch | None) -> Iterator[tuple[str, Any]]:
     """Yield what to ask at a branch: that both runs go the other way, or that they part."""
     if twin is None:
         yield "other", branch.other

@@ -9,7 +9,7 @@ import numpy as np
 
 from pytest_dp.basics.errors import ClaimError, MechanismError
 from pytest_dp.proposers.arrays import arrays_of_stand_ins, found_in, note, values_of
-from pytest_dp.proposers.functions import NAMES, released
+from pytest_dp.proposers.functions import NAMES, undecided_truths
 from pytest_dp.proposers.numbers import term
 from pytest_dp.proposers.stand_ins import is_symbolic
 from pytest_dp.proposers.trace import Trace
@@ -80,7 +80,7 @@ class Fixed(Instrument):
         return getattr(generator, request.method)(*request.args, **request.keywords)
 
 
-def traced(
+def trace_run(
     call: Call, data_of: Callable[[Trace], Any], deadline: Deadline, seed: int | None = None
 ) -> Trace | None:
     """Return the trace of a run of a copy; None if it could not be run.
@@ -97,6 +97,6 @@ def traced(
             output = copied.one(data, stand_in(instrument, RNG))
     except (CannotCopy, CannotInstrument, ClaimError, MechanismError, OutOfTime):
         return None
-    for truth in released(output):
+    for truth in undecided_truths(output):
         trace.release(truth.condition, truth.value)
     return trace

@@ -148,7 +148,7 @@ def _constant(records: PairRecords, columns: Columns) -> Iterator[PairRecords]:
     """Yield records with one value in all varying fields, in half of these, ..., in one."""
     now = columns_of(records.rows) if len(columns) > 1 else {}
     for names in _halves([name for name, values in now.items() if len(values) > 1]):
-        new = {name: simplest(list(columns[name].values())) for name in names}
+        new = {name: simplest_value(list(columns[name].values())) for name in names}
         yield records.holding(new, range(len(records.rows)))
 
 
@@ -212,7 +212,7 @@ def simpler_values(value: Any, seen: Collection[Any]) -> list[Any]:
     return sorted((v for v in inside if _rank(v) < _rank(value)), key=_rank)
 
 
-def simplest(values: Sequence[Any]) -> Any:
+def simplest_value(values: Sequence[Any]) -> Any:
     """Return the simplest of some values: a number or a text if there is one, else the first."""
     numbers = [v for v in values if type(v) in (int, float) and _is_finite(v)]
     texts = [v for v in values if type(v) is str]

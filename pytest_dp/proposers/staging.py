@@ -23,7 +23,7 @@ from pytest_dp.data.relations import (
 )
 from pytest_dp.proposers.leaves import (
     Leaf,
-    Record,
+    LeafRecord,
     Seen,
     Variable,
     Variables,
@@ -37,7 +37,7 @@ Redraw = Callable[[Pair, Mapping[int, Any]], Pair | None]
 """The pair of a strategy in which some choices are others; None if there is none."""
 
 if TYPE_CHECKING:  # with Hypothesis
-    from pytest_dp.pairs.drawing import Drawn
+    from pytest_dp.pairs.drawing import DrawnValue
 
 
 class StagingError(Exception):
@@ -48,7 +48,7 @@ class StagingError(Exception):
 class Strategy:
     """How a pair was drawn, and how to draw others."""
 
-    drawn: Drawn
+    drawn: DrawnValue
     redraw: Redraw
     seen: Mapping[Hashable, Seen]
     """What the fields of its records were seen to hold."""
@@ -98,11 +98,11 @@ class Stage:
 
     # Which variables D and D' share
 
-    def _second(self) -> list[Record]:
+    def _second(self) -> list[LeafRecord]:
         """Return the records of D': those that D holds as well are the same."""
         if isinstance(self._relation, OneQuery | AllQueries):
             return [self._made.record(record) for record in _rows(self.pair.d2)]
-        left: dict[Hashable, list[Record]] = {}
+        left: dict[Hashable, list[LeafRecord]] = {}
         for record in self._d1:
             left.setdefault(key(record.record), []).append(record)
         shared = (left.get(key(record)) for record in _rows(self.pair.d2))
@@ -135,18 +135,18 @@ class Stage:
         ends = list(accumulate(map(len, parts), initial=0))
         if len(parts) == 2 and params:  # the number of a given pair, and those of parameters
             sides = []
-            _aligned(params, choices, range(1, len(choices)), set())
+            _align(params, choices, range(1, len(choices)), set())
         elif len(parts) > 1:  # those of D, of D', and of parameters
             sides = [(first, ends[0], ends[1]), (second, ends[1], ends[2])]
-            _aligned(params, choices, range(ends[2], len(choices)), set())
+            _align(params, choices, range(ends[2], len(choices)), set())
         else:
             known = set(map(id, first))
-            _aligned(params[::-1], choices, range(len(choices) - 1, -1, -1), set())  # drawn last
+            _align(params[::-1], choices, range(len(choices) - 1, -1, -1), set())  # drawn last
             rest = [variable for variable in second if id(variable) not in known]
             sides = [(first, 0, len(choices)), (rest, 0, len(choices))]
         taken = {at for variable in self._made.all for at in variable.places}
         for variables, low, high in sides:
-            _aligned(variables, choices, range(low, high), taken)
+            _align(variables, choices, range(low, high), taken)
         for variable in self._made.all:
             if not variable.places:
                 self._made.facts.append(variable.known)
@@ -185,9 +185,9 @@ class Stage:
     def d2(self, trace: Trace) -> Any:
         return self._stand_in(trace, self.pair.d2, self._d2)
 
-    def _stand_in(self, trace: Trace, like: Any, rows: list[Record]) -> Any:
+    def _stand_in(self, trace: Trace, like: Any, rows: list[LeafRecord]) -> Any:
         values = [record.with_values(lambda leaf: leaf.stand_in(trace)) for record in rows]
-        data = _assembled(like, values)
+        data = _assemble(like, values)
         if not self.params:
             return WithParams(data, self.pair.params) if self.pair.params else data
         params = {name: leaf.stand_in(trace) for name, leaf in self.params.items()}
@@ -236,11 +236,11 @@ def _like(data: Any, rows: Sequence[Any]) -> Any:
     return rebuilt(data, rows) if kind_of(data) else rows[0]
 
 
-def _formulas(records: Sequence[Record]) -> list[Any]:
+def _formulas(records: Sequence[LeafRecord]) -> list[Any]:
     return [variable.formula for record in records for variable in record.variables]
 
 
-def _assembled(like: Any, values: list[Any]) -> Any:
+def _assemble(like: Any, values: list[Any]) -> Any:
     """Return a dataset of the same type that holds stand-ins."""
     if not kind_of(like):
         return values[0]
@@ -262,7 +262,7 @@ def _same(choice: Any, value: Any) -> bool:
     return type(choice) is type(value) and bool(choice == value)
 
 
-def _aligned(
+def _align(
     variables: Sequence[Variable], choices: Sequence[Any], order: range, taken: set[int]
 ) -> None:
     """Give each variable the next choice with its value, in some order."""

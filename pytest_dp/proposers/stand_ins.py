@@ -16,7 +16,7 @@ def is_symbolic(value: Any) -> bool:
     return getattr(type(value), "_is_symbolic", False)
 
 
-def plain(value: Any) -> Any:
+def plain_value(value: Any) -> Any:
     """Return the value of a stand-in; anything else is itself."""
     return value.value if is_symbolic(value) else value
 

@@ -9,7 +9,7 @@ from typing import Any
 import z3
 
 from pytest_dp.proposers.numbers import Truth, number
-from pytest_dp.proposers.stand_ins import Operator, StandIn, plain
+from pytest_dp.proposers.stand_ins import Operator, StandIn, plain_value
 from pytest_dp.proposers.trace import Trace
 
 
@@ -32,7 +32,7 @@ class Text(StandIn, str):
         """Return the comparison with another text; NotImplemented with anything else."""
         if not isinstance(other, str):
             return NotImplemented
-        held = by(self.value, plain(other))
+        held = by(self.value, plain_value(other))
         if other is self:
             return held
         a, b = self.formula, _formula(other)
@@ -41,7 +41,9 @@ class Text(StandIn, str):
         return self._truth(held, by(a, b))
 
     def __contains__(self, part: Any) -> Any:
-        return self._truth(plain(part) in self.value, z3.Contains(self.formula, _formula(part)))
+        return self._truth(
+            plain_value(part) in self.value, z3.Contains(self.formula, _formula(part))
+        )
 
     def startswith(self, prefix: Any, *span: Any) -> Any:
         """Return whether the text begins with a prefix, or one of several."""
@@ -68,7 +70,7 @@ class Text(StandIn, str):
         if not isinstance(other, str):
             return NotImplemented
         formula = z3.Concat(self.formula, _formula(other))
-        return text(self.trace, self.value + plain(other), formula)
+        return text(self.trace, self.value + plain_value(other), formula)
 
     def __radd__(self, other: Any) -> Any:
         return text(self.trace, other + self.value, z3.Concat(_formula(other), self.formula))

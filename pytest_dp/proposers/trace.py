@@ -22,7 +22,7 @@ MAX_HASHED = 24
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Instruction:
     """An instruction of the project's code."""
 
     file: str = ""
@@ -42,13 +42,13 @@ class Place:
 class Branch:
     """A decision: where, how many were made there before, its condition, and whether it held."""
 
-    place: Place
+    place: Instruction
     number: int
     condition: Any
     held: bool
 
     @property
-    def key(self) -> tuple[Place, int]:
+    def key(self) -> tuple[Instruction, int]:
         return self.place, self.number
 
     @property
@@ -75,7 +75,7 @@ class Trace:
         self.facts: list[tuple[int, Any]] = []
         self.scales: list[Any] = []
         self.concrete: Counter[str] = Counter()
-        self._numbers: Counter[Place] = Counter()
+        self._numbers: Counter[Instruction] = Counter()
         self._hashed: list[tuple[Any, Any]] = []
 
     def decide(self, condition: Any, held: bool) -> bool:
@@ -96,9 +96,9 @@ class Trace:
 
     def release(self, condition: Any, held: bool) -> None:
         """Note a comparison that is part of the output."""
-        self._note(Place(), condition, held)
+        self._note(Instruction(), condition, held)
 
-    def _note(self, place: Place, condition: Any, held: bool) -> None:
+    def _note(self, place: Instruction, condition: Any, held: bool) -> None:
         self.branches.append(Branch(place, self._numbers[place], condition, held))
         self._numbers[place] += 1
 
@@ -111,10 +111,10 @@ class Trace:
         self.concrete[what] += 1
 
 
-def _place(frame: types.FrameType | None) -> Place:
+def _place(frame: types.FrameType | None) -> Instruction:
     """Return the innermost instruction of the project's code."""
     while frame is not None and not is_project_file(frame.f_code.co_filename):
         frame = frame.f_back
     if frame is None:
-        return Place()
-    return Place(frame.f_code.co_filename, frame.f_lineno, frame.f_lasti)
+        return Instruction()
+    return Instruction(frame.f_code.co_filename, frame.f_lineno, frame.f_lasti)

@@ -47,18 +47,18 @@ def pairs_around_turns(
     inputs, relation = promise.inputs, promise.relation
     if relation is None or any(pair.params or pair.is_large for pair in source.given):
         return
-    from pytest_dp.pairs.drawing import Drawn
+    from pytest_dp.pairs.drawing import DrawnValue
     from pytest_dp.pairs.pair_makers import can_edit, edited_pairs
     from pytest_dp.proposers.datasets_like import datasets_like
     from pytest_dp.proposers.guided import MAX_DRAWN, Guided, vectors
 
-    known, corners = constants(), list[Drawn]()
+    known, corners = constants(), list[DrawnValue]()
     ends: tuple[Any, ...] | None = None
     if is_strategy(inputs) and can_edit(relation):
         strategy = inputs
     elif isinstance(inputs, Queries):
         strategy = vectors(inputs.lengths)
-        corners = [Drawn([end] * n) for n in inputs.lengths for end in ENDS]
+        corners = [DrawnValue([end] * n) for n in inputs.lengths for end in ENDS]
     elif _are_datasets(inputs) and isinstance(relation, OfRecords):
         strategy = datasets_like(inputs, relation, known)
         ends = (0, 1, 2)  # most of its choices are places in lists of values

@@ -17,7 +17,7 @@ from zlib import crc32
 import numpy as np
 
 from pytest_dp.basics.arrays import Bools, Floats, Ints
-from pytest_dp.outputs.feature import KINDS, Feature, Kind, column_of_argument, numeric
+from pytest_dp.outputs.feature import KINDS, Feature, FeatureKind, column_of_argument, numeric
 from pytest_dp.outputs.features import Sample
 from pytest_dp.outputs.leaves import ABSENT, NUMBER
 from pytest_dp.outputs.table import Table
@@ -238,8 +238,8 @@ def _plain(table: Table, place: str) -> Floats:
     return np.where(codes == NUMBER, numbers, by_code[codes])
 
 
-KINDS["at an index"] = Kind(lambda what, table: what.column(table), categories=True)
-KINDS["given an index"] = Kind(numeric(column_of_argument), parts=lambda *_: None, ease="no")
+KINDS["at an index"] = FeatureKind(lambda what, table: what.column(table), categories=True)
+KINDS["given an index"] = FeatureKind(numeric(column_of_argument), parts=lambda *_: None, ease="no")
 
 
 def indexed_features(sample: Sample) -> list[Feature]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pytest_dp.basics.arrays import Floats
-from pytest_dp.outputs.feature import KINDS, Feature, Kind, column_of_argument, numeric
+from pytest_dp.outputs.feature import KINDS, Feature, FeatureKind, column_of_argument, numeric
 from pytest_dp.outputs.features import Sample
 from pytest_dp.outputs.noise_relations import inverse_of, nice
 from pytest_dp.outputs.table import Table
@@ -230,7 +230,7 @@ def _remainder(known: list[Grid]) -> Remainder:
     return Remainder(step, shift, digits)
 
 
-KINDS["remainder"] = Kind(numeric(column_of_argument), lambda *_: None, discrete=True)
+KINDS["remainder"] = FeatureKind(numeric(column_of_argument), lambda *_: None, discrete=True)
 
 
 def lattice_features(sample: Sample) -> list[Feature]:

@@ -18,7 +18,7 @@ import numpy as np
 
 from pytest_dp.basics.arrays import Floats, Ints
 from pytest_dp.outputs.events import Equals, Is
-from pytest_dp.outputs.feature import KINDS, Feature, Kind
+from pytest_dp.outputs.feature import KINDS, Feature, FeatureKind
 from pytest_dp.outputs.features import Sample, basic_features
 from pytest_dp.outputs.leaves import ABSENT, NUMBER
 from pytest_dp.outputs.place_choice import choose
@@ -175,7 +175,7 @@ _PARSED = ("parsed", "parsed and tested")
 KINDS.update(
     zip(
         _PARSED,
-        (Kind(column), Kind(test_condition, lambda *_: None, whole=True, test=True)),
+        (FeatureKind(column), FeatureKind(test_condition, lambda *_: None, whole=True, test=True)),
         strict=True,
     )
 )

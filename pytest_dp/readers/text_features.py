@@ -21,7 +21,7 @@ from pytest_dp.basics.arrays import Floats
 from pytest_dp.outputs.feature import (
     KINDS,
     Feature,
-    Kind,
+    FeatureKind,
     column_of_argument,
     numeric,
     true_or_false,
@@ -235,8 +235,8 @@ _READ_IN: dict[str, Callable[[list[Any]], _Wanted]] = {
     "kind": _readings_of_kinds,
 }
 _KINDS = {
-    "reading": Kind(numeric(column_of_argument)),
-    "reading of characters": Kind(numeric(column_of_argument), ease="hard"),
+    "reading": FeatureKind(numeric(column_of_argument)),
+    "reading of characters": FeatureKind(numeric(column_of_argument), ease="hard"),
     "reading that is a test": true_or_false(column_of_argument, cost=0.0),
 }
 KINDS.update(_KINDS)

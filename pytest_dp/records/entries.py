@@ -24,7 +24,7 @@ from pytest_dp.privacy import (
     ZeroConcentratedDP,
     read_guarantee,
 )
-from pytest_dp.records.texts import brief, digest, text_of
+from pytest_dp.records.texts import brief, digest_of_text, text_of
 
 RECORDED_EPS = (0.0, 0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0)
 """Values of eps at which a curve is put on record. More: files are longer; fewer: a curve may
@@ -110,7 +110,10 @@ def examples(promise: Promise, *, written: bool = True) -> list[str] | None:
         pairs = promise.pairs if isinstance(promise.pairs, tuple) else None
         if pairs is None:
             return None
-        return [_text_or_digest(pair) if written else f"#{digest(text_of(pair))}" for pair in pairs]
+        return [
+            _text_or_digest(pair) if written else f"#{digest_of_text(text_of(pair))}"
+            for pair in pairs
+        ]
     inputs = promise.inputs
     if isinstance(inputs, Queries):
         return [f"queries({text_of(length)})" for length in inputs.lengths]
@@ -131,13 +134,13 @@ def _digest_and_size(value: Any) -> str:
     data = type_of(value)
     count = None if data is None else data.length(value)
     many = "" if count is None else f" ({plural(count, 'record')})"
-    return f"#{digest(text_of(value))}{many}"
+    return f"#{digest_of_text(text_of(value))}{many}"
 
 
 def digest_of_example(example: str) -> str:
     """Return a digest that is equal for a text and for a digest of the same example."""
     stands_for = _DIGEST.search(example)
-    return stands_for.group(1) if stands_for else digest(example)
+    return stands_for.group(1) if stands_for else digest_of_text(example)
 
 
 def _inputs(promise: Promise) -> str | None:

@@ -32,7 +32,7 @@ _NONE = Evidence()
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class StoredRun:
     """The evidence of one run."""
 
     claim: str
@@ -101,7 +101,7 @@ class Store:
                 return
             now, shown = clocks.now().isoformat(timespec="seconds"), before or of_run
             about = claim, identity, seed, now, shown.samples, shown.log_e_values, alpha
-            content = {"version": VERSION, **asdict(Run(*about))}
+            content = {"version": VERSION, **asdict(StoredRun(*about))}
             content["reached"] = finite(reached)
             self.prepare(place)
             write_whole(file, (json.dumps(content, indent=1, allow_nan=False) + "\n").encode())
@@ -109,7 +109,7 @@ class Store:
             why = getattr(error, "strerror", None) or error
             self.problems.append(f"{file} could not be written, so this run is not kept: {why}")
 
-    def runs(self) -> Iterator[Run]:
+    def runs(self) -> Iterator[StoredRun]:
         """Yield all that is kept, claim by claim."""
         for place in sorted((self.folder / "evidence").glob("*/")):
             yield from self._runs_in(place)
@@ -146,15 +146,15 @@ class Store:
     def _place(self, claim: str, identity: str) -> Path:
         return self.folder / "evidence" / f"{_file_name(claim)}-{identity}"
 
-    def _runs_in(self, place: Path) -> list[Run]:
-        runs: list[Run | None] = []
+    def _runs_in(self, place: Path) -> list[StoredRun]:
+        runs: list[StoredRun | None] = []
         try:
             runs += map(self._run_in, sorted(place.glob("*.json")))
         except OSError as error:
             self.problems.append(f"{place} is left out: {error}")
         return [run for run in runs if run is not None]
 
-    def _run_in(self, file: Path) -> Run | None:
+    def _run_in(self, file: Path) -> StoredRun | None:
         try:
             return _read_run(file)
         except (OSError, ValueError) as error:
@@ -169,12 +169,12 @@ def _file_name(claim: str) -> str:
     return f"{readable}-{name}"
 
 
-def total_evidence(runs: Iterable[Run]) -> Evidence:
+def total_evidence(runs: Iterable[StoredRun]) -> Evidence:
     """Return the evidence of all runs together."""
     return sum((Evidence(run.log_e_values, 1, run.samples) for run in runs), Evidence())
 
 
-def at_most(runs: Sequence[Run]) -> Evidence:
+def at_most(runs: Sequence[StoredRun]) -> Evidence:
     """Return the evidence of all runs, or its maximum at the time when they refuted the claim.
 
     A product over runs may fall again. That it has once reached 1 / alpha has refuted the claim: by
@@ -187,18 +187,18 @@ def at_most(runs: Sequence[Run]) -> Evidence:
     return replace(everything, log_e_values=(*everything.log_e_values[:-1], peak))
 
 
-def _peak_of(run: Run) -> float:
+def _peak_of(run: StoredRun) -> float:
     return -math.inf if run.reached is None else run.reached
 
 
-def _read_run(file: Path) -> Run:
+def _read_run(file: Path) -> StoredRun:
     """Read one run; raises ValueError if the file is damaged, or of a newer version."""
     content = json.loads(file.read_text(encoding="utf-8"))
     version = content.pop("version", None) if isinstance(content, dict) else None
     if version != VERSION:
         raise ValueError(f"its version is {version!r}, and this pytest-dp reads {VERSION}")
     try:
-        run = Run(**content | {"log_e_values": tuple(map(float, content["log_e_values"]))})
+        run = StoredRun(**content | {"log_e_values": tuple(map(float, content["log_e_values"]))})
         numbers = *run.log_e_values, run.samples, run.alpha, run.reached or 0.0
         sound = all(map(math.isfinite, numbers)) and len(numbers) > 3
     except (KeyError, TypeError, ValueError) as error:

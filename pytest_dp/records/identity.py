@@ -25,7 +25,7 @@ from pytest_dp.basics.reach import reach
 from pytest_dp.basics.whose_code import is_project_file
 from pytest_dp.black_boxes.boxes import BlackBox
 from pytest_dp.claiming.claim import Arguments, Promise
-from pytest_dp.records.texts import digest, text_of
+from pytest_dp.records.texts import digest_of_text, text_of
 
 _PROSE = (".md", ".rst")
 _NO_SOURCES = {"build", "dist", "node_modules", "venv"}
@@ -41,7 +41,7 @@ def identity(promise: Promise, arguments: Arguments, code: str, *more: str) -> s
     claimed: list[Any] = [promise.guarantee, promise.relation, promise.games]
     claimed += [promise.inputs, promise.pairs]
     claimed += [arguments.params, arguments.vectorized, arguments.drawn]
-    return digest("\n".join([*map(text_of, claimed), code, *more]))
+    return digest_of_text("\n".join([*map(text_of, claimed), code, *more]))
 
 
 def is_outside(*roots: Any) -> bool:
@@ -61,7 +61,9 @@ def project_digest(root: Path) -> str:
         files |= {f"{distribution}:{name}": folder / name for name in files_of(folder)}
     files |= _imported_files(set(files.values()))
     contents = [(name, _content(file)) for name, file in sorted(files.items())]
-    return digest(repr((contents, sorted(_installed_versions()), sys.version, sys.platform)))
+    return digest_of_text(
+        repr((contents, sorted(_installed_versions()), sys.version, sys.platform))
+    )
 
 
 def forget_digests() -> None:

@@ -24,7 +24,7 @@ MAX_ITEMS = 1_000
 shorter ones."""
 
 
-def digest(text: str) -> str:
+def digest_of_text(text: str) -> str:
     """Return a short stand-in for a text."""
     return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:12]
 
@@ -40,7 +40,11 @@ def text_of(value: Any) -> str:
 
 def brief(text: str) -> str:
     """Return the text, or its beginning and a digest of it all."""
-    return text if len(text) <= SHORT_LENGTH else f"{text[: SHORT_LENGTH - 20]}... #{digest(text)}"
+    return (
+        text
+        if len(text) <= SHORT_LENGTH
+        else f"{text[: SHORT_LENGTH - 20]}... #{digest_of_text(text)}"
+    )
 
 
 class Canonical(Visitor):
@@ -52,7 +56,7 @@ class Canonical(Visitor):
 
     def as_list(self, value: Any, depth: int) -> str:
         if len(value) > MAX_ITEMS:
-            return f"[#{digest(safe_repr(value))}] ({len(value):,} in all)"
+            return f"[#{digest_of_text(safe_repr(value))}] ({len(value):,} in all)"
         return super().as_list(value, depth)
 
     def array(self, value: Any, depth: int) -> str:
@@ -75,7 +79,7 @@ class Canonical(Visitor):
     def other(self, value: Any, depth: int) -> str:
         if inspect.isroutine(value) or inspect.isclass(value):
             name, code = getattr(value, "__qualname__", safe_repr(value)), _source_of(value)
-            return f"{name} #{digest(code)}" if code else name
+            return f"{name} #{digest_of_text(code)}" if code else name
         if getattr(type(value), "__repr__", None) is object.__repr__:
             return self.record(value, getattr(value, "__dict__", {}), depth)
         return safe_repr(value)

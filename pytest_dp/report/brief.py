@@ -40,7 +40,7 @@ def brief_inputs(example: Counterexample, width: int) -> list[str]:
 def _in_brief(data: Any) -> str:
     """Return the type, size and digest of an input; a number or an empty dataset as it is."""
     from pytest_dp.data import describe, kind_of
-    from pytest_dp.data.conversion import in_words, length
+    from pytest_dp.data.conversion import length, type_in_words
     from pytest_dp.data.equality import digest
 
     if not kind_of(data) or isinstance(data, str):
@@ -48,7 +48,7 @@ def _in_brief(data: Any) -> str:
         return repr(data) if is_plain else f"{type(data).__name__} #{digest(data).hex()[:8]}"
     if not length(data):
         return describe(data)
-    return f"{in_words(data)}, {plural(length(data), 'record')}, #{digest(data).hex()[:8]}"
+    return f"{type_in_words(data)}, {plural(length(data), 'record')}, #{digest(data).hex()[:8]}"
 
 
 def _differing_fields(change: Change, example: Counterexample) -> Iterator[str]:

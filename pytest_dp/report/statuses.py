@@ -7,7 +7,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class StatusLook:
     """How a status is shown."""
 
     words: str
@@ -42,7 +42,7 @@ class AlarmEntry:
 
 _BAD: dict[str, Any] = {"red": True, "bold": True}
 STATUSES = {
-    "violated": Shown(
+    "violated": StatusLook(
         *("violated", "Violated", "✗", "❌", "bad", _BAD),
         AlarmEntry(
             "dp-claim-violated",
@@ -52,7 +52,7 @@ STATUSES = {
             *("error", "8.0", "critical"),
         ),
     ),
-    "weakened": Shown(
+    "weakened": StatusLook(
         *("not as on record", "Not as on record", "✗", "❌", "bad", _BAD),
         AlarmEntry(
             "dp-claim-weakened",
@@ -62,7 +62,7 @@ STATUSES = {
             *("error", "6.0", "major"),
         ),
     ),
-    "error": Shown(
+    "error": StatusLook(
         *("not audited", "Not audited", "✗", "❌", "bad", _BAD),
         AlarmEntry(
             "dp-claim-not-audited",
@@ -71,7 +71,7 @@ STATUSES = {
             *("error", "5.0", "major"),
         ),
     ),
-    "inconclusive": Shown(
+    "inconclusive": StatusLook(
         *("inconclusive", "Inconclusive", "?", "⚠️", "warn", {"yellow": True}),
         AlarmEntry(
             "dp-claim-inconclusive",
@@ -80,11 +80,11 @@ STATUSES = {
             *("warning", "2.0", "minor"),
         ),
     ),
-    "no violation": Shown(
+    "no violation": StatusLook(
         *("no violation", "No violation found", "✓", "✅", "good", {"green": True})
     ),
-    "unchanged": Shown(*("unchanged", "Unchanged", "✓", "✅", "good", {"green": True})),
-    "beyond": Shown(
+    "unchanged": StatusLook(*("unchanged", "Unchanged", "✓", "✅", "good", {"green": True})),
+    "beyond": StatusLook(
         *("broken outside the declared inputs", "Outside the declared inputs", "!", "⚠️", "warn"),
         {"yellow": True},
         AlarmEntry(

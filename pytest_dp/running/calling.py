@@ -210,7 +210,7 @@ class Call:
             if self.made.constant >= 2:
                 return
         elif count > MAX_LOOKED < self.made.runs or not reuse.look_shared(
-            reuse.keys(outputs), self.made.looks
+            reuse.row_keys(outputs), self.made.looks
         ):
             return
         # By what further calls return, as these were what raised the suspicion.
@@ -222,7 +222,7 @@ class Call:
         if equal:
             shared = all(map(all_equal, calls)) and not all_equal([call[0] for call in calls])
         else:
-            shared = reuse.are_shared([reuse.keys(call) for call in calls])
+            shared = reuse.are_shared([reuse.row_keys(call) for call in calls])
         self.made.constant += equal
         self.made.looks += not equal
         if shared:

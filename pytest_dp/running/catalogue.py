@@ -34,7 +34,7 @@ the arguments have to agree."""
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class DrawMethod:
     """Draws by one method."""
 
     standard: Callable[[Arguments], Standard] | None = None
@@ -45,12 +45,12 @@ class Kind:
 
 def _location_scale(
     family: Family, rows: Rows = "free", scale: str = "scale", loc: str = "loc"
-) -> Kind:
-    return Kind(lambda given: (Law(family), given.get(scale, 1.0), given.get(loc, 0.0)), rows)
+) -> DrawMethod:
+    return DrawMethod(lambda given: (Law(family), given.get(scale, 1.0), given.get(loc, 0.0)), rows)
 
 
-def _between(low: str, high: str) -> Kind:
-    return Kind(
+def _between(low: str, high: str) -> DrawMethod:
+    return DrawMethod(
         lambda given: (Law(UNIFORM), np.subtract(given[high], given[low]), given[low]), "free"
     )
 
@@ -83,12 +83,12 @@ def _geometric(given: Arguments) -> Standard:
     return Law(GEOMETRIC, ratio), 1 if ratio else 0, 1
 
 
-def _of(names: str, rows: Rows) -> dict[str, Kind]:
-    return dict.fromkeys(names.split(), Kind(rows=rows))
+def _of(names: str, rows: Rows) -> dict[str, DrawMethod]:
+    return dict.fromkeys(names.split(), DrawMethod(rows=rows))
 
 
-_UNIFORM = Kind(lambda _: (Law(UNIFORM), 1.0, 0.0), "bound")
-NUMPY: dict[str, Kind] = {
+_UNIFORM = DrawMethod(lambda _: (Law(UNIFORM), 1.0, 0.0), "bound")
+NUMPY: dict[str, DrawMethod] = {
     # Laws that are not known come first: an entry below takes their place.
     **_of("lognormal rayleigh multivariate_normal", "free"),
     **_of("standard_cauchy standard_t standard_gamma gamma chisquare beta weibull", "bound"),
@@ -103,25 +103,25 @@ NUMPY: dict[str, Kind] = {
     "standard_exponential": _location_scale(EXPONENTIAL, "bound"),
     "randn": _location_scale(NORMAL, "bound"),
     **dict.fromkeys(("random", "random_sample", "rand"), _UNIFORM),
-    **dict.fromkeys(("sample", "ranf"), Kind(_UNIFORM.standard)),
-    **dict.fromkeys(("integers", "randint"), Kind(_integers_of_numpy, "bound")),
-    "geometric": Kind(_geometric, "bound"),
+    **dict.fromkeys(("sample", "ranf"), DrawMethod(_UNIFORM.standard)),
+    **dict.fromkeys(("integers", "randint"), DrawMethod(_integers_of_numpy, "bound")),
+    "geometric": DrawMethod(_geometric, "bound"),
 }
 """Methods of numpy's generators."""
-PYTHON: dict[str, Kind] = {
+PYTHON: dict[str, DrawMethod] = {
     "random": _UNIFORM,
     "uniform": _between("a", "b"),
     **dict.fromkeys(("gauss", "normalvariate"), _location_scale(NORMAL, scale="sigma", loc="mu")),
-    "expovariate": Kind(lambda given: (Law(EXPONENTIAL), 1 / given["lambd"], 0.0)),
-    "randint": Kind(lambda given: _integers(given["a"], given["b"] + 1)),
-    "randrange": Kind(_randrange),
-    "getrandbits": Kind(lambda given: _integers(0, 2 ** given["k"])),
+    "expovariate": DrawMethod(lambda given: (Law(EXPONENTIAL), 1 / given["lambd"], 0.0)),
+    "randint": DrawMethod(lambda given: _integers(given["a"], given["b"] + 1)),
+    "randrange": DrawMethod(_randrange),
+    "getrandbits": DrawMethod(lambda given: _integers(0, 2 ** given["k"])),
 }
 """Methods of Python's generators."""
-_UNKNOWN = Kind()
+_UNKNOWN = DrawMethod()
 
 
-def draw_kind_of(request: Request) -> Kind:
+def draw_kind_of(request: Request) -> DrawMethod:
     """Return the entry of the method that is called."""
     table = PYTHON if issubclass(request.source.kind, random.Random) else NUMPY
     return table.get(request.method, _UNKNOWN)

@@ -3,7 +3,7 @@
 A mechanism may keep a generator: on an object, in a module, in a closure. Copied into several
 processes, it would deal the same "random" numbers in each of them, and counts that look independent
 would not be. So generators are looked for, and all have streams of their own while a mechanism
-runs: one for a chunk of work (`seed_randomness`), or one for every run (`Runs`).
+runs: one for a chunk of work (`seed_randomness`), or one for every run (`RunStreams`).
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ NUMPYS: np.random.RandomState = mtrand._rand  # noqa: SLF001
 PYTHONS: random.Random = random._inst  # noqa: SLF001
 """The global generators of ``np.random`` and `random`."""
 PYTHONS_NUMBER = 2
-"""The number of `PYTHONS` among the sources of `Runs`; given by the order of these."""
+"""The number of `PYTHONS` among the sources of `RunStreams`; given by the order of these."""
 SOURCE_CHILD = 6
-"""Number of the child of a chunk's seed sequence that seeds the first source of `Runs`.
+"""Number of the child of a chunk's seed sequence that seeds the first source of `RunStreams`.
 
 `seed_randomness` and the checks of shared draws use the children before it."""
 
@@ -147,7 +147,7 @@ def seed_randomness(
 # --- a stream for every run ---
 
 
-class Runs:
+class RunStreams:
     """The sources of random numbers of a mechanism, with a stream for every run.
 
     To be entered; at the end, all sources but `rng`, which is to be injected, are back where they

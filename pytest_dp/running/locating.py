@@ -35,7 +35,7 @@ MAIN = "__main__", "__mp_main__"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ModulePlace:
     """A module, and the steps from there: names of attributes, and keys of items."""
 
     module: str
@@ -44,7 +44,7 @@ class Place:
     """Of what is there, so that nothing else is taken for it."""
 
 
-def locate(mechanism: Any) -> Place | None:
+def locate(mechanism: Any) -> ModulePlace | None:
     """Return where a function, a method or an object is found after another import, or None."""
     owner, last = mechanism, []
     if isinstance(mechanism, types.MethodType):
@@ -53,16 +53,16 @@ def locate(mechanism: Any) -> Place | None:
     if own is not None and own.__name__ not in MAIN:
         named = [("attribute", name) for name in getattr(owner, "__qualname__", "").split(".")]
         if _follow(own, named) is owner:
-            return Place(own.__name__, (*named, *last), qualname_of(mechanism))
+            return ModulePlace(own.__name__, (*named, *last), qualname_of(mechanism))
     for module in dict.fromkeys([*([own] if own is not None else []), *_project_modules()]):
         if module.__name__ not in MAIN:
             steps = _search(module, owner, MAX_STEPS if module is own else MAX_STEPS_ELSEWHERE)
             if steps is not None:
-                return Place(module.__name__, (*steps, *last), qualname_of(mechanism))
+                return ModulePlace(module.__name__, (*steps, *last), qualname_of(mechanism))
     return None
 
 
-def import_anew(place: Place) -> Any:
+def import_anew(place: ModulePlace) -> Any:
     """Import the modules of the project once more, and return what is at a place.
 
     In a process for this alone: what others hold of these modules is what it was. Raises

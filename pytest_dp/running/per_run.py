@@ -18,7 +18,7 @@ from pytest_dp.basics.arrays import Outputs
 from pytest_dp.outputs.outcome import same
 from pytest_dp.running.calling import Call
 from pytest_dp.running.deadline import Deadline, OutOfTime
-from pytest_dp.running.generators import PYTHONS_NUMBER, Runs
+from pytest_dp.running.generators import PYTHONS_NUMBER, RunStreams
 from pytest_dp.running.streams import child
 
 ATTEMPTS = 3
@@ -47,7 +47,7 @@ NOTHING_RANDOM = "nothing random within reach"
 DEPENDS_ON_EARLIER_RUNS = "its outputs depend on earlier runs (a buffer, a cache, a counter)"
 
 
-def _rerun(call: Call, data: Any, runs: Runs, run: int) -> Any:
+def _rerun(call: Call, data: Any, runs: RunStreams, run: int) -> Any:
     return call.draw(data, 1, runs.rng, lambda _: runs.restart(run))[0]
 
 
@@ -85,7 +85,7 @@ def _attempt(
     """Return outputs like `draw_per_run`; None if a source that should be idle was used."""
     choose = np.random.default_rng(child(sequence, CHECK_CHILD))
     checked = choose.integers(count, size=int(RERUN_SHARE * count + 0.25 + choose.random()))
-    with Runs(sequence, count, call.captured, idle) as runs:
+    with RunStreams(sequence, count, call.captured, idle) as runs:
         outputs = call.draw(data, count, runs.rng, runs.restart)
         if not runs.are_idle():
             return None
@@ -95,12 +95,12 @@ def _attempt(
             runs.are_idle()
     if len(checked) and call.captured.generators:
         copied, data = call.spare(data)
-        with Runs(sequence, count, copied.captured, idle) as runs:
+        with RunStreams(sequence, count, copied.captured, idle) as runs:
             _check(copied, data, outputs, checked.tolist(), runs)
     return outputs
 
 
-def _check(call: Call, data: Any, outputs: Outputs, checked: list[int], runs: Runs) -> None:
+def _check(call: Call, data: Any, outputs: Outputs, checked: list[int], runs: RunStreams) -> None:
     """Make some of the runs again: the outputs have to stay."""
     for run in checked:
         if not same(outputs[run], _rerun(call, data, runs, run)):
@@ -120,7 +120,7 @@ def try_per_run(
     touched: set[int] = set()
     draw: set[int] = set()
     seen: dict[tuple[int, int], tuple[Any, dict[int, Any]]] = {}
-    with Runs(sequence, ATTEMPTS, captured, frozenset()) as runs:
+    with RunStreams(sequence, ATTEMPTS, captured, frozenset()) as runs:
         for run, side in SCHEDULE:
             if deadline.remaining() <= 0:
                 raise OutOfTime
@@ -135,7 +135,7 @@ def try_per_run(
     return frozenset(range(3 + len(captured.generators))) - touched
 
 
-def _trace_run(call: Call, data: Any, runs: Runs, run: int) -> tuple[Any, dict[int, Any]]:
+def _trace_run(call: Call, data: Any, runs: RunStreams, run: int) -> tuple[Any, dict[int, Any]]:
     """Return the output of a run, and where it left the sources that it used."""
     runs.restart(run)
     starts = runs.states()

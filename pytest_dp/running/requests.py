@@ -181,7 +181,7 @@ def stack() -> tuple[Site, ...]:
     return tuple(sites)
 
 
-def plain(kind: type, words: bytes) -> Any:
+def plain_generator(kind: type, words: bytes) -> Any:
     """Return a generator of a kind, with 32 bytes as its seed."""
     if kind is Generator:
         return Generator(Philox(np.frombuffer(words, np.uint32)))

@@ -64,7 +64,7 @@ MAX_EQUAL_SHARE = 1 / (1 + 2 * math.sqrt(2 / 3))
 """Of values that come k - 1, k, or k + 1 times, the share that come k times, at most."""
 
 
-def keys(outputs: Any) -> Keys:
+def row_keys(outputs: Any) -> Keys:
     """Return a number for every row, equal for equal rows."""
     try:
         table = np.asarray(outputs, dtype=np.float64)

@@ -21,7 +21,7 @@ from pytest_dp.outputs.outcome import same
 from pytest_dp.running.calling import Call
 from pytest_dp.running.catalogue import NUMPY
 from pytest_dp.running.deadline import Deadline, OutOfTime
-from pytest_dp.running.generators import Runs, state_of
+from pytest_dp.running.generators import RunStreams, state_of
 from pytest_dp.running.per_run import CHECK_CHILD, NOTHING_RANDOM, CannotCouple
 from pytest_dp.running.requests import RNG, Source
 from pytest_dp.running.stand_ins import Instrument, stand_in, was_drawn_unasked
@@ -162,13 +162,13 @@ def _half(count: int, choose: np.random.Generator) -> Bools:
     return chosen
 
 
-def _guarded_sources(call: Call, sequence: np.random.SeedSequence) -> Runs:
+def _guarded_sources(call: Call, sequence: np.random.SeedSequence) -> RunStreams:
     """Return runs that refuse all sources, as a log gives the mechanism its noise."""
     sources = range(1, 3 + len(call.captured.generators))
-    return Runs(sequence, 1, call.captured, frozenset(sources))
+    return RunStreams(sequence, 1, call.captured, frozenset(sources))
 
 
-def _logged_call(call: Call, data: Any, log: Log, runs: Runs) -> tuple[Outputs, bytes]:
+def _logged_call(call: Call, data: Any, log: Log, runs: RunStreams) -> tuple[Outputs, bytes]:
     """Return the outputs of a call, and a digest of the noise in it."""
     was_drawn_unasked()  # by what ran before
     outputs = call.rows(data, log.rows, log.recorder)

@@ -28,7 +28,7 @@ class Runner:
     copies: bool = False
     """Whether every run gets a copy of its input, as the mechanism changes what it is given."""
     idle: frozenset[int] = frozenset()
-    """Sources of random numbers that a trial found unused; see `generators.Runs`."""
+    """Sources of random numbers that a trial found unused; see `generators.RunStreams`."""
     seconds_a_run: float | None = None
     """Measured so far."""
 

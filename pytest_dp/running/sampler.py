@@ -59,7 +59,7 @@ Progress = Callable[[int, float, float | None], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Draw:
+class SampleRequest:
     """A wish for `count` outputs on `dataset`, from the stream that `key` names."""
 
     dataset: Input
@@ -117,12 +117,12 @@ class Sampler(Subject):
             self._unfork()
             self._try_out(self._copied(dataset), deadline, may_raise=True)
 
-    def chunks(self, draw: Draw) -> list[Chunk]:
+    def chunks(self, draw: SampleRequest) -> list[Chunk]:
         whole = Chunk(draw.count, draw.key, draw.shared)
         vectorized, slow = self.call.size is not None, self._slow or False
         return cut_draw(whole, vectorized, slow=slow, limit=self._at_a_time)
 
-    def _try_larger(self, draws: list[Draw], deadline: Deadline) -> None:
+    def _try_larger(self, draws: list[SampleRequest], deadline: Deadline) -> None:
         """Try calls that are many times larger than all before, ahead of drawing by them."""
         shared = [draw for draw in draws if draw.shared]
         if self.call.size is None or len(shared) < 2:
@@ -135,7 +135,7 @@ class Sampler(Subject):
             if not self.can_couple(draw.dataset, following.dataset, deadline, rows):
                 raise CannotCouple(self._refused)
 
-    def _rows_to_try(self, draw: Draw) -> int:
+    def _rows_to_try(self, draw: SampleRequest) -> int:
         """Return how large calls of a shared draw are, if larger ones than all before; else 0.
 
         Small draws are not worth it: to try a call takes as many runs as some of them have.
@@ -151,12 +151,12 @@ class Sampler(Subject):
         if self._slow is None and self.runs:
             self._slow = self.call.size is None and self._least >= SLOW_RUN
 
-    def draw(self, draws: list[Draw], deadline: Deadline) -> list[Outputs]:
+    def draw(self, draws: list[SampleRequest], deadline: Deadline) -> list[Outputs]:
         """Return the outputs of each draw; errors are those of `measure`."""
         return [join_outputs(parts) for parts in self.measure(draws, _identity, deadline)]
 
     def measure(
-        self, draws: list[Draw], function: Callable[[Outputs], T], deadline: Deadline
+        self, draws: list[SampleRequest], function: Callable[[Outputs], T], deadline: Deadline
     ) -> list[list[T]]:
         """Return the values of a function of the outputs of each draw, group by group.
 
@@ -182,7 +182,7 @@ class Sampler(Subject):
                     self.note(str(reason))
         return self._in_process(works, function, deadline)
 
-    def _work(self, draw: Draw) -> Work:
+    def _work(self, draw: SampleRequest) -> Work:
         return draw.dataset, group_chunks(
             self.chunks(draw), self.call.size is not None, self._at_a_time
         )

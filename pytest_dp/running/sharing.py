@@ -38,12 +38,12 @@ for a copied generator."""
 class Fingerprint:
     """A fingerprint of some outputs."""
 
-    digest: bytes
+    digest_of_texts: bytes
     surprise: float
     """How unlikely the same outputs would be by chance, as a negative logarithm."""
 
 
-def digest(texts: list[str]) -> bytes:
+def digest_of_texts(texts: list[str]) -> bytes:
     """Return a digest of texts."""
     return hashlib.sha256("\0".join(texts).encode("utf-8", "replace")).digest()
 
@@ -130,7 +130,7 @@ class Left:
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A message from a worker: a pickled `workers.Shared`, and its processor seconds."""
+    """A message from a worker: a pickled `workers.JobResult`, and its processor seconds."""
 
     process: str
     seconds: float

@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 
 from numpy.random import PCG64
 
-from pytest_dp.running.requests import KINDS, Request, Source, answer_request, plain
+from pytest_dp.running.requests import KINDS, Request, Source, answer_request, plain_generator
 
 COPYING = {
     "__copy__",
@@ -88,7 +88,7 @@ class Instrument:
     def plain(self, kind: type) -> Any:
         """Return a real generator of a kind, for runs that are refused."""
         if kind not in self._plain:
-            self._plain[kind] = plain(kind, self.words or urandom(32))
+            self._plain[kind] = plain_generator(kind, self.words or urandom(32))
         return self._plain[kind]
 
     def draw(self, request: Request) -> Any:

@@ -24,7 +24,7 @@ from pytest_dp.running.chunks import MAX_VECTORIZED, Chunk, Input, at_a_time
 from pytest_dp.running.copies import CannotCopy, Pristine
 from pytest_dp.running.deadline import Deadline, interruptible
 from pytest_dp.running.forked import Origin, Start, files_read, first_state
-from pytest_dp.running.generators import Runs
+from pytest_dp.running.generators import RunStreams
 from pytest_dp.running.per_run import NOTHING_RANDOM, CannotCouple, try_per_run
 from pytest_dp.running.row_aligned import TRIAL_RUNS, try_row_aligned
 from pytest_dp.running.runner import Runner
@@ -198,7 +198,7 @@ class Subject:
         """Return an output of each of some streams, and whether the last made use of its own."""
         count, made = len(streams), used.made.runs
         starts: list[Any] = []
-        with Runs(stream(self.seed, 0), max(streams) + 1, used.captured, frozenset()) as runs:
+        with RunStreams(stream(self.seed, 0), max(streams) + 1, used.captured, frozenset()) as runs:
 
             def restart(number: int) -> None:
                 runs.restart(streams[number])

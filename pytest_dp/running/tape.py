@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pytest_dp.running.requests import Request, Site, Source, answer_request, plain, stack
+from pytest_dp.running.requests import Request, Site, Source, answer_request, plain_generator, stack
 from pytest_dp.running.stand_ins import Instrument
 
 Replacement = Callable[["Draw", "Draws"], Any]
@@ -65,7 +65,7 @@ class Draws:
             # The same on every machine, wherever the files are.
             lines = [(Path(site.file).name, site.line, site.function) for site in where]
             words = hashlib.sha256(repr((self._seed, request.source.name, lines)).encode())
-            self._generators[key] = plain(request.source.kind, words.digest())
+            self._generators[key] = plain_generator(request.source.kind, words.digest())
         return self._generators[key]
 
 

@@ -44,7 +44,7 @@ from pytest_dp.running.sharing import (
     Left,
     Sent,
     Trial,
-    digest,
+    digest_of_texts,
     surprise,
     this_process,
 )
@@ -113,7 +113,7 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class JobResult:
     """A result of a job."""
 
     trial: Trial | None
@@ -128,7 +128,7 @@ class Shared:
 
 def share_out(
     order: Order, jobs: list[Work], n_jobs: int, deadline: Deadline
-) -> Generator[Shared, None, None]:
+) -> Generator[JobResult, None, None]:
     """Do jobs in `n_jobs` processes; results as they come, in the order of the jobs.
 
     When the iterator is closed, no more jobs are begun, and those that are under way are awaited.
@@ -249,22 +249,22 @@ def _run_job(order: Order, sent: bytes, groups: list[Group], deadline: Deadline)
         told.append(done.told)
 
     if deadline.to_the_last() < 0:  # what hung before would hang again
-        return _pickle_to_send(Shared(None, [], [], OutOfTime()))
+        return _pickle_to_send(JobResult(None, [], [], OutOfTime()))
     try:
         call, trial = _load_mechanism(order, deadline)
         function, dataset = _function(order.function), _unpickle(sent)
         chunks = list(itertools.chain.from_iterable(groups))
         ran = order.runner.run(call, dataset, chunks, deadline)
         values.extend(measure_groups(ran, groups, function, heed, deadline))
-        return _pickle_to_send(Shared(trial, told, values))
+        return _pickle_to_send(JobResult(trial, told, values))
     except CannotShare as reason:
-        return _pickle_to_send(Shared(trial, told, [], reason))
+        return _pickle_to_send(JobResult(trial, told, [], reason))
     except Exception as error:
         error.add_note(f"In a worker process:\n{traceback.format_exc()}")
-        return _sent_error(Shared(trial, told, values, error))
+        return _sent_error(JobResult(trial, told, values, error))
 
 
-def _sent_error(shared: Shared) -> bytes:
+def _sent_error(shared: JobResult) -> bytes:
     try:
         sent = _pickle_to_send(shared)
         _unpickle(sent)  # errors of some classes fall apart only there
@@ -325,7 +325,7 @@ def trial_of(runner: Runner, call: Call, dataset: Input, chunk: Chunk, deadline:
         ]
         for _ in range(2)
     )
-    return Trial(this_process(), Fingerprint(digest(once), surprise(once)), once == twice)
+    return Trial(this_process(), Fingerprint(digest_of_texts(once), surprise(once)), once == twice)
 
 
 def _travels(module: Any) -> bool:

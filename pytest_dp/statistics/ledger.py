@@ -60,7 +60,7 @@ take time in proportion; fewer make the bound coarser. By hand."""
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class BetRecord:
     """Counts of the pairs of outputs in batches of the past, through some binnings."""
 
     joint: Sequence[Floats]
@@ -75,11 +75,11 @@ class Record:
         """The number of pairs of outputs."""
         return float(self.joint[0].sum()) if len(self.joint) else 0.0
 
-    def with_batch(self, batch: Sequence[Ints]) -> Record:
+    def with_batch(self, batch: Sequence[Ints]) -> BetRecord:
         """Return the record with the counts of one more batch."""
         return replace(self, joint=[old + new for old, new in zip(self.joint, batch, strict=True)])
 
-    def as_independent(self) -> Record:
+    def as_independent(self) -> BetRecord:
         """Return the counts to expect if outputs on D and on D' had been drawn independently."""
         return replace(self, joint=[independent(joint) for joint in self.joint])
 
@@ -148,7 +148,7 @@ class Ledger:
         beyond = SHARE_UNDER_DIVERGENCES if self.orders else SHARE_UNDER_DELTA
         self.soft_share = 0.0 if self.pure else beyond
 
-    def stake(self, record: Record, cash: float) -> Portfolio:
+    def stake(self, record: BetRecord, cash: float) -> Portfolio:
         """Return the bets on the next batch, weighted by their growth on the record.
 
         `cash` is the prior weight of what is kept, against a weight of 1 of all bets.
@@ -181,7 +181,7 @@ class Ledger:
         self.log_wealth[rungs] += earned
         self.highest = np.maximum(self.highest, self.log_wealth)
 
-    def _attacks(self, record: Record, rungs: Ints) -> tuple[Attacks, Floats]:
+    def _attacks(self, record: BetRecord, rungs: Ints) -> tuple[Attacks, Floats]:
         """Return attacks to bet on, and what speaks for each: log growth, by rung and fraction.
 
         What was estimated for them improves so much with the record that what the last estimate
@@ -216,12 +216,12 @@ class Ledger:
         """Valid at any time, as that of the claim and of all rungs below."""
         return math.exp(-max(float(self.highest.min()), 0.0))
 
-    def prefers_apart(self, record: Record) -> bool:
+    def prefers_apart(self, record: BetRecord) -> bool:
         """Return whether bets on coupled outputs would have won more on independent ones."""
         apart = max(self.growth(record.as_independent()))
         return apart > max(self.growth(record)) + APART_MARGIN
 
-    def growth(self, record: Record) -> tuple[float, float]:
+    def growth(self, record: BetRecord) -> tuple[float, float]:
         """Return the log growth of the best bet against the claim, all of the record being bet on.
 
         Of bets on events, and of soft ones; 0.0 where none gains.
@@ -229,7 +229,7 @@ class Ledger:
         hard, soft = self.growth_by_rung(record, np.array([len(self.rungs) - 1]))
         return float(hard[0]), float(soft[0])
 
-    def growth_by_rung(self, record: Record, rungs: Ints | None = None) -> tuple[Floats, Floats]:
+    def growth_by_rung(self, record: BetRecord, rungs: Ints | None = None) -> tuple[Floats, Floats]:
         """Return the same against some rungs, by default all."""
         rungs = np.arange(len(self.rungs)) if rungs is None else rungs
         hard = self.events.growth(record.joint, rungs).max(axis=1, initial=0.0)
@@ -256,7 +256,7 @@ def ledger_of(guarantee: Guarantee) -> Ledger:
     return Ledger(guarantee)
 
 
-def suspicion(record: Record, guarantee: Guarantee) -> float:
+def suspicion(record: BetRecord, guarantee: Guarantee) -> float:
     """Return by how many standard errors the best bet against a claim gained; 0 if none did.
 
     The gain is about half of their square.

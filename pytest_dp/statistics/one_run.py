@@ -106,7 +106,7 @@ def _log_tails(guesses: int, canaries: int, sticks: Sticks) -> Floats:
     return falling
 
 
-def lower(
+def lower_bound(
     correct: int, guesses: int, canaries: int, guarantee: Guarantee, alpha: float, runs: int = 1
 ) -> float:
     """Return the lower confidence bound on a guarantee's parameter; 0.0 if nothing is shown.

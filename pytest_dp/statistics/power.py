@@ -27,7 +27,7 @@ from pytest_dp.basics.arrays import Floats
 from pytest_dp.basics.bisection import smallest, smallest_loss
 from pytest_dp.privacy import ApproximateDP, Guarantee
 from pytest_dp.statistics.event_bets import all_contingencies, contingency
-from pytest_dp.statistics.ledger import Ledger, Record, ledger_of, suspicion
+from pytest_dp.statistics.ledger import BetRecord, Ledger, ledger_of, suspicion
 from pytest_dp.statistics.regression import expit, logistic
 
 LEARNING_COST = 6.0
@@ -166,7 +166,7 @@ class PlannedBets:
 
         As in `Record.joint`.
         """
-        record = Record([self.runs * joint])
+        record = BetRecord([self.runs * joint])
         return max(ledger_of(self.guarantee).growth(record)) >= wealth_for(self.alpha)
 
 
@@ -181,7 +181,7 @@ def _ledger_by_noise(guarantee: Guarantee) -> Ledger:
     return Ledger(guarantee, shares=NOISE**guarantee.power)
 
 
-def errors_by_noise(record: Record, guarantee: Guarantee) -> Floats:
+def errors_by_noise(record: BetRecord, guarantee: Guarantee) -> Floats:
     """Return by how many standard errors the past refutes the loss of each `NOISE`; falling."""
     events, soft = _ledger_by_noise(guarantee).growth_by_rung(record)
     clear = np.sqrt(2 * np.maximum(events, soft / LEARNING_FACTOR))
@@ -189,7 +189,7 @@ def errors_by_noise(record: Record, guarantee: Guarantee) -> Floats:
     return falling
 
 
-def detection_limit(record: Record, bets: PlannedBets, places: float) -> float:
+def detection_limit(record: BetRecord, bets: PlannedBets, places: float) -> float:
     """Return the smallest loss on a pair of inputs that bets detect, in the claim's parameter.
 
     So many `places` of its outputs share the loss. Infinite if no loss would be detected.
@@ -231,7 +231,7 @@ def _smallest_gaussian(guarantee: Guarantee, power: int, alpha: float) -> float:
     def is_detected(less: float) -> bool:
         ends = (inside * (2 * tail + less * needed) - tail)[:, None] - [less * needed, 0.0]
         p, q = np.diff(ndtr(ends), axis=0, prepend=0.0, append=1.0).T
-        events, soft = ledger.growth(Record([runs * np.outer(p, q)]))
+        events, soft = ledger.growth(BetRecord([runs * np.outer(p, q)]))
         return max(events, soft / LEARNING_FACTOR) >= wealth_for(alpha)
 
     less = smallest(is_detected, 1.0, 2.0, LEAST_NOISE, relative=2e-2)
@@ -260,7 +260,7 @@ def smallest_event(bets: PlannedBets, places: float = 1.0) -> float:
     return guarantee.shown_by(0.5, 0.5 * math.exp(-loss))
 
 
-def largest_loss(record: Record, guarantee: Guarantee) -> float:
+def largest_loss(record: BetRecord, guarantee: Guarantee) -> float:
     """Return the largest parameter that the past does not rule out, with room for chance.
 
     0.0 if nothing was learned yet. What is too rare to be seen is not in it: see `rarest_leak`.
@@ -268,7 +268,7 @@ def largest_loss(record: Record, guarantee: Guarantee) -> float:
     return max(shown_by_events(record, guarantee), smooth_loss(record, guarantee, ERRORS))
 
 
-def smooth_loss(record: Record, guarantee: Guarantee, errors: float = 0.0) -> float:
+def smooth_loss(record: BetRecord, guarantee: Guarantee, errors: float = 0.0) -> float:
     """Return the parameter that events or divergences have where the odds are a smooth function.
 
     With room for so many standard errors of chance. 0.0 for claims that common events break.
@@ -293,7 +293,7 @@ def _proved_by(p: Floats, q: Floats, guarantee: Guarantee) -> float:
     return float(np.max(guarantee.shown_by(p[some], q[some]), initial=0.0))
 
 
-def shown_by_events(record: Record, guarantee: Guarantee) -> float:
+def shown_by_events(record: BetRecord, guarantee: Guarantee) -> float:
     """Return the largest parameter that an event shows, two standard errors allowed."""
     counts = all_contingencies(record.joint)
     if not len(counts):
@@ -320,7 +320,7 @@ def would_show(bets: PlannedBets) -> bool:
     return bets.guarantee.noise_below(smallest_event(bets)) <= HALF_NOISE
 
 
-def differs(record: Record) -> bool:
+def differs(record: BetRecord) -> bool:
     """Return whether outputs tell two inputs apart at all, beyond what chance explains."""
     return suspicion(record, NO_LOSS) > CLEAR_ERRORS + 1
 

@@ -192,7 +192,7 @@ def _prove_classically(counts: Counts, guarantee: Guarantee, alpha: float) -> tu
     if guarantee.largest_ratio is None:
         return _prove_sharply(counts, guarantee, alpha)
     four = counts.four
-    return statdp.eps_lower(*four, alpha), statdp.p_value(*four, guarantee.claimed)
+    return statdp.largest_rejected_eps(*four, alpha), statdp.p_value(*four, guarantee.claimed)
 
 
 def _refutes_classically(counts: Counts, guarantee: Guarantee, alpha: float) -> bool:

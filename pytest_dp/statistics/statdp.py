@@ -54,7 +54,7 @@ def log_p_value(c1: int, n1: int, c2: int, n2: int, eps: float) -> float:
     return min(0.0, log_tail(surviving, n1, c2, n2) - math.log(THINNING_SHARE))
 
 
-def eps_lower(c1: int, n1: int, c2: int, n2: int, alpha: float) -> float:
+def largest_rejected_eps(c1: int, n1: int, c2: int, n2: int, alpha: float) -> float:
     """Return a lower confidence bound on ε in nats, below which `p_value` rejects every claim.
 
     0.0 if not even ε = 0 is rejected. The claim ε itself is rejected at `alpha` if and only if the

@@ -261,7 +261,7 @@ FAULTS = (
     Fault(
         "choices-that-change-probabilities-alone",
         "oracles/factors.py",
-        "touched |= {leaves + at for at in _changed(runs.last.seen, seen)}",
+        "touched |= {leaves + at for at in _find_changed(runs.last.seen, seen)}",
         "pass",
         "Bits that are flipped twice are not known.",
         "unit/test_exact_losses.py::test_bits_that_are_flipped_one_by_one",

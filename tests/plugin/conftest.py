@@ -19,7 +19,7 @@ from results import BROKEN, FOUND, PASSED
 
 import pytest_dp.auditors
 import pytest_dp.claiming.profiles
-from pytest_dp.pairs import Pair, resolved
+from pytest_dp.pairs import Pair, resolve_promise
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -58,7 +58,7 @@ def no_audits(monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, object]]:
     told: list[tuple[object, object]] = []
 
     def run(claim, mechanism, settings, name, root, progress, past):
-        promise = resolved(claim.promise, root)
+        promise = resolve_promise(claim.promise, root)
         given = promise.pairs or map(Pair.inputs.fget, promise.relation.pairs(promise.inputs[0]))
         pair = (*past.pairs(promise), *islice(given, 1))[0]
         d1, d2 = pair.inputs if isinstance(pair, Pair) else pair

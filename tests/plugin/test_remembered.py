@@ -12,7 +12,7 @@ from results import BROKEN, PASSED
 import pytest_dp.auditors
 from pytest_dp.auditors.session import Session
 from pytest_dp.data.relations import Pair
-from pytest_dp.pairs import resolved
+from pytest_dp.pairs import resolve_promise
 
 STATS = """
 SCALE = {scale}
@@ -66,7 +66,7 @@ def quick(watched, monkeypatch):
     """One in which nothing is run: small noise is found to break the claim by two short inputs."""
 
     def run(claim, mechanism, settings, name, root, progress, past):
-        promise = resolved(claim.promise, root)
+        promise = resolve_promise(claim.promise, root)
         watched.first = (*past.pairs(promise), Pair(INPUTS[0], []))[0]
         result = BROKEN if sys.modules["test_stats"].SCALE < 1 else PASSED
         return replace(result, claim=replace(claim, promise=promise))

@@ -24,7 +24,7 @@ from scipy.special import logsumexp
 from benchmarks.attaining import leaky
 from pytest_dp.privacy import ApproximateDP, GaussianDP, Guarantee, RenyiDP, ZeroConcentratedDP
 from pytest_dp.privacy.losses import NEGLIGIBLE_TAIL
-from pytest_dp.statistics.ledger import RUNGS, Ledger, Record
+from pytest_dp.statistics.ledger import RUNGS, BetRecord, Ledger
 
 pytestmark = pytest.mark.canary
 
@@ -43,10 +43,10 @@ def records(draw, bins=BINS):
     joint = draw(arrays(float, (width, width), elements=counts))
     joint[0, 1] += 1  # bets are never made before something was seen
     scores = draw(arrays(float, width, elements=st.floats(-3, 3)))
-    return Record([joint], scores=np.sort(scores))
+    return BetRecord([joint], scores=np.sort(scores))
 
 
-def wealth_after_a_pair(ledger: Ledger, record: Record, rung: int = CLAIM) -> np.ndarray:
+def wealth_after_a_pair(ledger: Ledger, record: BetRecord, rung: int = CLAIM) -> np.ndarray:
     """What 1 becomes, for each pair of bins that may come next."""
     ledger.log_wealth[:] = ledger.highest[:] = 0
     portfolio, width = ledger.stake(record, 1.0), len(record.joint[0])
@@ -117,7 +117,7 @@ def test_no_joint_law_that_the_claim_allows_wins(eps, delta):
 def test_bets_that_expect_too_little_would_win(eps, delta):
     """The tests above can fail: bets against 0.9 of what the claim allows."""
     ledger = Ledger(ApproximateDP(0.9 * eps, 0.9 * delta))
-    record = Record([np.array([[40.0, 0.0], [400.0, 40.0]])], scores=np.array([0.0, 1.0]))
+    record = BetRecord([np.array([[40.0, 0.0], [400.0, 40.0]])], scores=np.array([0.0, 1.0]))
     wealth = wealth_after_a_pair(ledger, record)
     assert worst_of_all_laws(wealth, 0.9 * eps, 0.9 * delta) <= 1 + ROUNDING
     assert worst_of_all_laws(wealth, eps, delta) > 1 + 1e-3
@@ -218,7 +218,7 @@ def test_what_is_at_the_boundary_is_near_what_wins(name):
     q = np.array([0.7, 0.3])
     p, q = leaking(at_the_boundary(q, np.array([0.01, 0.99]), excess), q, claim.delta)
     odds = (p + NEGLIGIBLE_TAIL) / (q + NEGLIGIBLE_TAIL)
-    record = Record([1e4 * np.outer(p, q)], scores=np.log(odds))
+    record = BetRecord([1e4 * np.outer(p, q)], scores=np.log(odds))
     assert p @ wealth_after_a_pair(ledger, record) @ q > 1 + 1e-3
 
 
@@ -240,7 +240,7 @@ def chance_to_cross(ledger: Ledger, law: np.ndarray, left: int, bet) -> float:
             batch = np.zeros((2, 2), int)
             batch[cell] = 1
             ledger.log_wealth = log_wealth.copy()
-            ledger.settle(bet(ledger, Record([joint], scores), batch), [batch])
+            ledger.settle(bet(ledger, BetRecord([joint], scores), batch), [batch])
             chance += law[cell] * crosses(joint + batch, ledger.log_wealth, left - 1)
         return chance
 
@@ -254,7 +254,7 @@ def before(ledger, record, batch):
 
 def after(ledger, record, batch):
     """The mistake: the batch is known when it is bet on."""
-    return ledger.stake(Record([50.0 * batch], record.scores), 1.0)
+    return ledger.stake(BetRecord([50.0 * batch], record.scores), 1.0)
 
 
 def response(eps):

@@ -7,7 +7,7 @@ from drawing import sampler
 
 from pytest_dp.running.chunks import Input
 from pytest_dp.running.deadline import Deadline
-from pytest_dp.running.sampler import Draw
+from pytest_dp.running.sampler import SampleRequest
 
 ONE, OTHER = [1, 1], [1]
 KEY = (1, 0, 0)
@@ -24,7 +24,7 @@ class Pair:
         return self.sampler.can_couple(*self.inputs, Deadline(seconds))
 
     def draw(self, count=2_000, shared=True, key=KEY):
-        draws = [Draw(given, count, key, shared) for given in self.inputs]
+        draws = [SampleRequest(given, count, key, shared) for given in self.inputs]
         return [list(outputs) for outputs in self.sampler.draw(draws, Deadline(60.0))]
 
     def draw_batches(self, batches, count):

@@ -12,7 +12,7 @@ from pytest_dp.claiming.claim import expand
 from pytest_dp.running.calling import prepare
 from pytest_dp.running.chunks import Input
 from pytest_dp.running.deadline import Deadline
-from pytest_dp.running.sampler import Draw, Sampler
+from pytest_dp.running.sampler import Sampler, SampleRequest
 
 
 def sampler(mechanism, seed=1, n_jobs=1, **keywords):
@@ -22,7 +22,7 @@ def sampler(mechanism, seed=1, n_jobs=1, **keywords):
 
 def outputs(mechanism, count=40, data=(1,), key=(1, 0, 0), seconds=30.0, **keywords):
     some = sampler(mechanism, **keywords)
-    return list(some.draw([Draw(Input(list(data)), count, key)], Deadline(seconds))[0])
+    return list(some.draw([SampleRequest(Input(list(data)), count, key)], Deadline(seconds))[0])
 
 
 def by_name(data, rng):
@@ -52,7 +52,7 @@ class InClass:
 
 
 def draws_of(given, *counts):
-    return [Draw(given, count, (1, side)) for side, count in enumerate(counts)]
+    return [SampleRequest(given, count, (1, side)) for side, count in enumerate(counts)]
 
 
 def warm(mechanism, n_jobs=1, data=(1,), **keywords):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 
 from pytest_dp.oracles.enumerated import eps_at, pair_probabilities
-from pytest_dp.oracles.enumerating import enumerated
+from pytest_dp.oracles.enumerating import enumerate_outputs
 from pytest_dp.running.calling import Call
 from pytest_dp.running.copies import Pristine
 from pytest_dp.running.deadline import Deadline
@@ -21,7 +21,7 @@ def call_of(mechanism, **params):
 
 
 def distribution(mechanism, data=0, **params):
-    return enumerated(call_of(mechanism, **params), data, Deadline(20.0))
+    return enumerate_outputs(call_of(mechanism, **params), data, Deadline(20.0))
 
 
 def probabilities(mechanism, data=0, **params):

@@ -9,7 +9,7 @@ import pytest
 from pytest_dp import ClaimError
 from pytest_dp.claiming.claim import expand
 from pytest_dp.data.relations import RELATIONS
-from pytest_dp.pairs import pairs_of, resolved, source_of
+from pytest_dp.pairs import make_pair_source, pairs_of, resolve_promise
 
 ADD_REMOVE, REPLACE = "add_remove_one", "replace_one"
 
@@ -21,8 +21,8 @@ def pairs(root=None, **keywords):
 def source(root=None, *, notes=None, beyond=True, **keywords):
     """Where the pairs of a claim come from."""
     claim = expand({"eps": 1.0, **keywords})[0]
-    claim = replace(claim, promise=resolved(claim.promise, root))
-    return source_of(claim, 1, "inputs=...", notes=notes, beyond=beyond)
+    claim = replace(claim, promise=resolve_promise(claim.promise, root))
+    return make_pair_source(claim, 1, "inputs=...", notes=notes, beyond=beyond)
 
 
 def fault(d1, d2, relation):

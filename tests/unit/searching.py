@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 
 from pytest_dp.basics.arrays import join_outputs
-from pytest_dp.counterexample import simplest
+from pytest_dp.counterexample import simplest_event
 from pytest_dp.outputs.event_search import search
 from pytest_dp.outputs.features import features
 from pytest_dp.outputs.table import ABSENT, NUMBER, tabulate
@@ -35,7 +35,7 @@ def planted(one, two, **keywords):
     """The best event for outputs that leak, checked and made simple, as text."""
     found, table, first = look(one, two, **keywords)
     check(found, table, first, [*one, *two])
-    best = simplest(
+    best = simplest_event(
         found[0], table, first, rank_for(ApproximateDP(keywords.get("eps", 0.5)))(len(one))
     )
     assert best.rank > 20, f"{best.event}: {best.c1} against {best.c2}"

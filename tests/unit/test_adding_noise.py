@@ -10,7 +10,7 @@ from coupling import vectorized
 import pytest_dp
 from pytest_dp.explain.more_noise import with_more_noise
 from pytest_dp.running import catalogue
-from pytest_dp.running.catalogue import Arguments, Kind, Standard
+from pytest_dp.running.catalogue import Arguments, DrawMethod, Standard
 from pytest_dp.running.laws import Family, Law
 from pytest_dp.running.requests import RNG, Request
 from pytest_dp.running.tape import Draw
@@ -35,7 +35,7 @@ def standard(given: Arguments) -> Standard:
 
 @pytest.fixture(autouse=True)
 def added(monkeypatch):
-    monkeypatch.setitem(catalogue.NUMPY, "triangular", Kind(standard, "free"))
+    monkeypatch.setitem(catalogue.NUMPY, "triangular", DrawMethod(standard, "free"))
 
 
 @pytest.mark.slow

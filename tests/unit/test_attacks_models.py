@@ -23,7 +23,7 @@ from pytest_dp.betting.additive import (
     fit_weights,
 )
 from pytest_dp.betting.binning import cuts_of
-from pytest_dp.betting.models import fit, quantities
+from pytest_dp.betting.models import fit_model, quantities
 from pytest_dp.betting.scores import Attack, scores
 from pytest_dp.claiming.settings import Settings
 from pytest_dp.methods.cuts import PlannedTest, best_cut
@@ -40,7 +40,7 @@ def learned(outputs, first, classifier=None):
     """A model of these outputs, from the quantities that an audit would show it."""
     settings = Settings(method=Sequential(classifier=classifier))
     table = tabulate(outputs)
-    return fit(classifier, table, first, quantities(settings, table, first), seed=0)
+    return fit_model(classifier, table, first, quantities(settings, table, first), seed=0)
 
 
 def both(draw, runs, seed):

@@ -162,7 +162,7 @@ def test_a_failure_inside_leaves_the_violation_as_it_is(monkeypatch):
     def fails(*_):
         raise ValueError
 
-    monkeypatch.setattr("pytest_dp.explain.runs.Runs.both", fails)
+    monkeypatch.setattr("pytest_dp.explain.runs.PairRuns.both", fails)
     bare = audit(half_the_noise, **claim)
     assert (bare.blame, bare.verdict, bare.e_value) == ((), "violated", whole.e_value)
 

@@ -11,7 +11,7 @@ from pytest_dp.counterexample import diagnose
 from pytest_dp.outputs.event_search import one_of
 from pytest_dp.outputs.events import Between, Equals, Event
 from pytest_dp.outputs.feature import LEN, Feature, leaf
-from pytest_dp.outputs.noise_relations import Relation
+from pytest_dp.outputs.noise_relations import NoiseRelation
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.rounding import WholeOutputs
 from pytest_dp.outputs.table import tabulate
@@ -79,7 +79,7 @@ def test_what_noise_left_behind_is_named():
         event, claim = Event((condition,)), ApproximateDP(1.0)
         return diagnose(event, (50, 0), (99, 99), claim, tuple(map(tabulate, outputs)))[0]
 
-    three = Relation(("x", "y", "z"), (1.0, -1.0, -1.0), digits=6)
+    three = NoiseRelation(("x", "y", "z"), (1.0, -1.0, -1.0), digits=6)
     shared = said(Equals(Feature(str(three), "relation", three), 1.5))
     assert shared == (
         "Three numbers of the output share their noise: it cancels out in round(x - y - z, 6). "

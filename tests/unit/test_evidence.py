@@ -65,7 +65,7 @@ def test_p_value_at_moderate_counts_never_falls_below_the_truth():
 @pytest.mark.parametrize(("c1", "c2", "runs"), [(40, 5, 50), (0, 30, 100), (10_012, 1_351, 20_000)])
 @pytest.mark.parametrize("alpha", [0.05, 1e-6])
 def test_eps_lower_agrees_with_the_test(c1, c2, runs, alpha):
-    bound = statdp.eps_lower(c1, runs, c2, runs, alpha)
+    bound = statdp.largest_rejected_eps(c1, runs, c2, runs, alpha)
     assert math.isfinite(bound)
     if bound > 0:
         assert statdp.p_value(c1, runs, c2, runs, bound) <= alpha

@@ -7,7 +7,7 @@ from scipy.special import logsumexp
 from pytest_dp.auditors.budget import agreeing
 from pytest_dp.privacy import ApproximateDP, GaussianDP
 from pytest_dp.statistics.event_bets import FRACTIONS, event_growth, payoffs
-from pytest_dp.statistics.ledger import RUNGS, Ledger, Record
+from pytest_dp.statistics.ledger import RUNGS, BetRecord, Ledger
 from pytest_dp.statistics.soft_bets import MIN_LOSS, soft_attacks
 
 pytestmark = pytest.mark.slow
@@ -39,7 +39,7 @@ def test_payoffs_are_those_of_the_claim(eps, delta):
 @pytest.mark.parametrize(("eps", "delta"), [(0.1, 0.0), (1.0, 1e-3)])
 def test_all_wealth_is_spread_out(eps, delta):
     ledger = Ledger(ApproximateDP(eps, delta))
-    record = Record([random_joint(0).astype(float), random_joint(9, 2)])
+    record = BetRecord([random_joint(0).astype(float), random_joint(9, 2)])
     portfolio = ledger.stake(record, cash=5.0)
     for r in range(len(RUNGS)):
         everything = np.concatenate(
@@ -55,7 +55,7 @@ def test_wealth_is_the_product_of_all_factors():
     """Against formula (2), one factor after the other, for the bets in the portfolio."""
     eps, delta = 1.0, 0.001
     ledger = ledger_of(eps, delta)
-    record = Record([random_joint(3).astype(float)])
+    record = BetRecord([random_joint(3).astype(float)])
     portfolio = ledger.stake(record, cash=2.0)
     bets = len(FRACTIONS)
     one_way, both_ways = (
@@ -100,7 +100,7 @@ def test_wealth_is_the_product_of_all_factors():
 
 def test_wealth_stays_finite_far_beyond_what_floats_hold():
     ledger = ledger_of(1.0)
-    record = Record([np.array([[1.0, 0.0], [50.0, 1.0]])])
+    record = BetRecord([np.array([[1.0, 0.0], [50.0, 1.0]])])
     batch = np.array([[0, 0], [100_000, 0]])
     for _ in range(3):
         ledger.settle(ledger.stake(record, 1.0), [batch])

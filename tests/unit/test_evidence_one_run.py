@@ -94,9 +94,9 @@ def test_chances_are_below_those_that_were_published_where_much_is_right():
 def test_what_refutes_and_what_the_bound_says_agree(eps, delta):
     claim = read_guarantee({"eps": eps, "delta": delta})
     right = one_run.to_refute(100, 200, stick(eps, delta), 0.01)
-    bounds = [one_run.lower(right + step, 100, 200, claim, 0.01) for step in (-1, 0)]
+    bounds = [one_run.lower_bound(right + step, 100, 200, claim, 0.01) for step in (-1, 0)]
     assert bounds[0] < eps <= bounds[1] * 1.001
-    assert one_run.lower(50, 100, 200, claim, 0.01) == 0.0
+    assert one_run.lower_bound(50, 100, 200, claim, 0.01) == 0.0
     assert one_run.to_refute(3, 200, stick(eps, delta), 0.001) is None
 
 
@@ -105,7 +105,7 @@ def test_a_bound_exceeds_the_truth_no_more_often_than_allowed():
     eps, r = 1.3, 80
     chances = scipy.stats.binom.pmf(range(r + 1), r, 1 / (1 + math.exp(-eps)))
     claim = read_guarantee({"eps": 1.0})
-    above = [one_run.lower(v, r, r, claim, 0.05) > eps for v in range(r + 1)]
+    above = [one_run.lower_bound(v, r, r, claim, 0.05) > eps for v in range(r + 1)]
     wrong = float(np.sum(chances[above]))
     assert 0.02 < wrong <= 0.05
 

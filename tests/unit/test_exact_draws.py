@@ -19,7 +19,7 @@ import scipy
 from exact import distribution, probabilities
 
 from pytest_dp.oracles import branching
-from pytest_dp.oracles.paths import explored
+from pytest_dp.oracles.paths import explore_paths
 from pytest_dp.running import laws
 from pytest_dp.running.laws import Law
 from pytest_dp.running.stand_ins import CannotInstrument
@@ -219,7 +219,7 @@ def test_what_is_left_of_an_endless_loop():
             flips += 1
         return flips
 
-    for number, (path, flips, left) in enumerate(islice(explored(until_heads), 10), 1):
+    for number, (path, flips, left) in enumerate(islice(explore_paths(until_heads), 10), 1):
         assert flips == number
         assert path.weight == Fraction(3, 4) * Fraction(1, 4) ** (number - 1)
         assert left == Fraction(1, 4) ** number
@@ -230,7 +230,7 @@ def test_the_heaviest_first_and_all_of_it():
         first = path.choose([Fraction(1, 10), Fraction(6, 10), Fraction(3, 10)])
         return first if first else (first, path.choose([Fraction(1, 2)] * 2))
 
-    weights = [path.weight for path, _, _ in explored(loaded)]
+    weights = [path.weight for path, _, _ in explore_paths(loaded)]
     assert weights == sorted(weights, reverse=True)
     assert sum(weights) == 1
 

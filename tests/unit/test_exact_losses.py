@@ -15,8 +15,8 @@ from exact import call_of, loss
 
 from benchmarks.mechanisms import bloom_filter, one_time_rappor, rappor
 from pytest_dp import audit
-from pytest_dp.oracles.enumerated import delta_of, eps_at, grouped, pair_probabilities
-from pytest_dp.oracles.factors import compare, factored
+from pytest_dp.oracles.enumerated import delta_of, eps_at, group_outputs, pair_probabilities
+from pytest_dp.oracles.factors import compare, factor_laws
 from pytest_dp.privacy import HockeyStick
 from pytest_dp.running.deadline import Deadline
 from pytest_dp.running.stand_ins import CannotInstrument
@@ -31,7 +31,7 @@ def random_pair(outcomes, residual=0.0, disjoint=False):
         if disjoint and side:
             weights[0] = 0.0
         kept = [k for k in range(outcomes) if weights[k] > 0]
-        made.append(grouped(kept, [float(weights[k]) for k in kept], residual, 0.0))
+        made.append(group_outputs(kept, [float(weights[k]) for k in kept], residual, 0.0))
     return pair_probabilities(*made)
 
 
@@ -80,7 +80,7 @@ def test_bounds_are_sure_wherever_the_residual_is():
 
 
 def test_equal_outcomes_are_one():
-    known = grouped([1, (2, 3), 1], [Fraction(1, 4), Fraction(1, 4), Fraction(1, 2)], 0, 0.0)
+    known = group_outputs([1, (2, 3), 1], [Fraction(1, 4), Fraction(1, 4), Fraction(1, 2)], 0, 0.0)
     assert dict(zip(known.outcomes, known.weights, strict=True)) == {
         1: Fraction(3, 4),
         (2, 3): Fraction(1, 4),
@@ -148,7 +148,7 @@ def test_local_mechanisms(mechanism, k):
 
 
 def law(mechanism, data=0):
-    return factored(call_of(mechanism), data, Deadline(60.0))
+    return factor_laws(call_of(mechanism), data, Deadline(60.0))
 
 
 def pair(mechanism, one=0, other=1):

@@ -13,7 +13,7 @@ from neighbours import ADD_REMOVE, pairs, plain, refusal
 
 from pytest_dp import queries, values
 from pytest_dp.claiming.claim import expand
-from pytest_dp.pairs import resolved
+from pytest_dp.pairs import resolve_promise
 
 
 def test_explicit_pairs_that_are_no_neighbours():
@@ -112,7 +112,7 @@ def test_what_generators_yield_without_end_is_taken_in_part():
         ({"inputs": made, "neighbors": ADD_REMOVE}, "only the first 64 datasets that inputs="),
     ):
         notes = []
-        promise = resolved(expand({"eps": 1.0, **keywords})[0].promise, None, notes)
+        promise = resolve_promise(expand({"eps": 1.0, **keywords})[0].promise, None, notes)
         assert len(promise.pairs or promise.inputs) == (512 if "pairs" in keywords else 64)
         assert notes[0].startswith(said)
     message = refusal(pairs=stated())

@@ -16,7 +16,7 @@ from searching import check, look
 from zoo import Broken, BrokenMapping, Plain, Point, Readable, Unset, itself
 
 from pytest_dp import audit
-from pytest_dp.counterexample import simplest
+from pytest_dp.counterexample import simplest_event
 from pytest_dp.outputs.features import features
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.table import tabulate
@@ -102,7 +102,7 @@ def test_any_output_works(kind):
             for output in outputs[:10]:
                 assert said_by_python(str(one.event), output) == one.event(output), str(one.event)
     for one in found:
-        simplest(one, table, first, lambda c1, c2: np.full(len(c1), 5.0))
+        simplest_event(one, table, first, lambda c1, c2: np.full(len(c1), 5.0))
 
 
 def sequences(rng, n=400):

@@ -20,7 +20,7 @@ from pytest_dp.privacy import (
     pure_to_gdp,
     pure_to_zcdp,
     read_guarantee,
-    smallest,
+    smallest_claim,
 )
 from pytest_dp.privacy.composition import implies
 from pytest_dp.privacy.losses import Losses
@@ -61,7 +61,7 @@ def test_approximate_privacy_adds_up_as_the_worst_pairs_do():
             exact = delta_of(p, q, eps)
             assert exact * (1 - 1e-12) - 1e-15 <= whole.function(eps) <= exact * (1 + 1e-3) + 1e-6
         delta = delta_of(p, q, 0.3)
-        needed = smallest(ApproximateDP(9.0, delta * (1 + 2e-3) + 2e-6), given)
+        needed = smallest_claim(ApproximateDP(9.0, delta * (1 + 2e-3) + 2e-6), given)
         assert needed.delta == delta * (1 + 2e-3) + 2e-6
         assert needed.eps <= 0.3 * (1 + 1e-9)
         assert delta_of(p, q, needed.eps) <= needed.delta * (1 + 1e-12)
@@ -69,29 +69,31 @@ def test_approximate_privacy_adds_up_as_the_worst_pairs_do():
 
 def test_basic_composition():
     parts = [(ApproximateDP(0.1, 1e-6), 3), (ApproximateDP(0.5), 1)]
-    assert smallest(ApproximateDP(2.0), [(ApproximateDP(0.1), 3)]).eps == pytest.approx(0.3)
-    assert smallest(ApproximateDP(0.3), [(ApproximateDP(0.1), 3)]) == ApproximateDP(0.3)
-    needed = smallest(ApproximateDP(0.1, 3e-6), parts)
+    assert smallest_claim(ApproximateDP(2.0), [(ApproximateDP(0.1), 3)]).eps == pytest.approx(0.3)
+    assert smallest_claim(ApproximateDP(0.3), [(ApproximateDP(0.1), 3)]) == ApproximateDP(0.3)
+    needed = smallest_claim(ApproximateDP(0.1, 3e-6), parts)
     assert needed.delta == 3e-6
     assert 0.79 <= needed.eps <= 0.8 * (1 + 1e-12)
     same = ApproximateDP(0.5, 1e-6)
-    assert smallest(same, [(same, 1)]) == same
+    assert smallest_claim(same, [(same, 1)]) == same
 
 
 def test_gaussian_and_concentrated_privacy():
-    assert smallest(GaussianDP(0.1), [(GaussianDP(0.3), 4), (GaussianDP(0.8), 1)]) == GaussianDP(
-        1.0
+    assert smallest_claim(
+        GaussianDP(0.1), [(GaussianDP(0.3), 4), (GaussianDP(0.8), 1)]
+    ) == GaussianDP(1.0)
+    needed = smallest_claim(
+        ZeroConcentratedDP(0.1), [(ZeroConcentratedDP(0.2), 3), (GaussianDP(1.0), 2)]
     )
-    needed = smallest(ZeroConcentratedDP(0.1), [(ZeroConcentratedDP(0.2), 3), (GaussianDP(1.0), 2)])
     assert needed.claimed == pytest.approx(1.6)
-    needed = smallest(ZeroConcentratedDP(0.1), [(ApproximateDP(0.5), 4)])
+    needed = smallest_claim(ZeroConcentratedDP(0.1), [(ApproximateDP(0.5), 4)])
     assert needed.claimed == pytest.approx(4 * pure_to_zcdp(0.5))
 
 
 @pytest.mark.parametrize("coins", [[(0.1, 100)], [(0.3, 20), (0.11, 50)]])
 def test_pure_parts_as_gaussian_privacy(coins):
     parts = [(ApproximateDP(eps), times) for eps, times in coins]
-    mu = smallest(GaussianDP(0.01), parts).mu
+    mu = smallest_claim(GaussianDP(0.01), parts).mu
     assert mu <= math.sqrt(sum(times * pure_to_gdp(eps) ** 2 for eps, times in coins)) * (1 + 1e-9)
     q = np.concatenate([np.geomspace(1e-12, 0.01, 300), np.linspace(0.01, 0.99, 5000)])
     allowed = PrivacyProfile(compose_profile(parts).function).largest_probability(q)
@@ -101,12 +103,12 @@ def test_pure_parts_as_gaussian_privacy(coins):
 
 def test_curves_add_up_to_what_gaussians_do():
     exact, part, delta = GaussianDP(1.0), PrivacyProfile(GaussianDP(0.25).delta_at), 1e-5
-    needed = smallest(ApproximateDP(0.1, delta), [(part, 16)])
+    needed = smallest_claim(ApproximateDP(0.1, delta), [(part, 16)])
     assert exact.eps_at(delta) * (1 - 1e-9) <= needed.eps <= exact.eps_at(delta) * 1.01
     claim = PrivacyProfile(exact.delta_at)
-    assert smallest(claim, [(part, 8)]).claimed < 0.75
-    assert smallest(claim, [(part, 16)]).claimed == pytest.approx(1.0, rel=5e-3)
-    assert smallest(claim, [(part, 32)]).claimed > 1.3
+    assert smallest_claim(claim, [(part, 8)]).claimed < 0.75
+    assert smallest_claim(claim, [(part, 16)]).claimed == pytest.approx(1.0, rel=5e-3)
+    assert smallest_claim(claim, [(part, 32)]).claimed > 1.3
 
 
 def test_losses_are_only_ever_rounded_towards_more():
@@ -132,7 +134,7 @@ def test_parts_that_add_up_to_no_such_claim():
         (ApproximateDP(1.0), [(ApproximateDP(1.0), 0)], "at least once"),
     ]:
         with pytest.raises(ClaimError, match=f"(?s){message}"):
-            smallest(claim, parts)
+            smallest_claim(claim, parts)
 
 
 def test_against_dp_accounting():
@@ -148,7 +150,7 @@ def test_against_dp_accounting():
     )
     parts = [(GaussianDP(0.25), 16), (ApproximateDP(0.1, 1e-7), 10)]
     for delta in (1e-3, 1e-5):
-        ours = smallest(ApproximateDP(0.01, delta), parts).eps
+        ours = smallest_claim(ApproximateDP(0.01, delta), parts).eps
         assert ours == pytest.approx(theirs.get_epsilon_for_delta(delta), rel=2e-3)
 
 
@@ -172,9 +174,9 @@ def laplace_renyi(eps, order):
 @pytest.mark.parametrize("times", [1, 10_000])
 def test_a_divergence_that_is_exactly_right_is_met_and_less_is_not(part, orders, times):
     claim = RenyiDP(tuple((order, times * bound) for order, bound in orders.items()))
-    assert smallest(claim, [(part, times)]) == claim
+    assert smallest_claim(claim, [(part, times)]) == claim
     short = claim.times(1 - 1e-4)
-    assert smallest(short, [(part, times)]).claimed > short.claimed
+    assert smallest_claim(short, [(part, times)]).claimed > short.claimed
 
 
 @pytest.mark.parametrize(
@@ -189,9 +191,9 @@ def test_a_divergence_that_is_exactly_right_is_met_and_less_is_not(part, orders,
 def test_what_is_exactly_right_is_met_and_less_is_not(part, off, times):
     parts = [(part(1 / math.sqrt(times)), times)]
     claim = ApproximateDP(GaussianDP(1.0).eps_at(1e-4), 1e-4)
-    assert smallest(claim, parts) == claim
+    assert smallest_claim(claim, parts) == claim
     short = claim.times(1 - off)
-    assert smallest(short, parts).eps > short.eps
+    assert smallest_claim(short, parts).eps > short.eps
 
 
 GIVEN = [

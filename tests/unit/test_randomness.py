@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 from numpy.random import default_rng
 
-from pytest_dp.oracles.enumerating import enumerated
+from pytest_dp.oracles.enumerating import enumerate_outputs
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.running.calling import Call
 from pytest_dp.running.copies import Pristine
@@ -202,7 +202,7 @@ def is_answered(mechanism, how):
             run_instrumented(call, [1], tape, Deadline(30))
         return tape.refusal
     try:
-        enumerated(call, [1], Deadline(30))
+        enumerate_outputs(call, [1], Deadline(30))
     except CannotInstrument as refused:
         return str(refused)
     return ""

@@ -15,7 +15,7 @@ from numpy.random import laplace
 
 from pytest_dp.running.deadline import Deadline
 from pytest_dp.running.per_run import CannotCouple
-from pytest_dp.running.sampler import Draw
+from pytest_dp.running.sampler import SampleRequest
 
 
 def of_wide_noise(data, rng, size):
@@ -76,7 +76,7 @@ def test_many_draws_a_call_are_checked_while_drawing(late):
 
 def test_the_noise_of_two_inputs_is_compared_over_several_calls():
     pair = vectorized(rejection_loop)
-    one, other = ([Draw(given, 300, KEY, True)] for given in pair.inputs)
+    one, other = ([SampleRequest(given, 300, KEY, True)] for given in pair.inputs)
     pair.sampler.draw(one, Deadline(9.0))
     with pytest.raises(CannotCouple, match="different noise"):
         pair.sampler.draw(other, Deadline(9.0))

@@ -16,7 +16,7 @@ from pytest_dp.running import reuse
 from pytest_dp.running.calling import Call
 from pytest_dp.running.chunks import Input
 from pytest_dp.running.deadline import Deadline
-from pytest_dp.running.sampler import Draw
+from pytest_dp.running.sampler import SampleRequest
 
 
 def drawn_vectorized(mechanism, count=100):
@@ -61,7 +61,7 @@ def test_a_table_that_is_only_read_is_not_called_changed():
     table = pd.DataFrame({"user": [1, 1, 2], "cost": [0.5, 2.0, 3.0], "name": ["a", "b", "a"]})
     table.insert(1, "day", pd.to_datetime(["2024-01-02", "2024-01-01", "2024-01-03"]))
     some = sampler(lambda data, rng: len(data.values) + rng.random())
-    some.draw([Draw(Input(table), 40, (1, 0, 0))], Deadline(30))
+    some.draw([SampleRequest(Input(table), 40, (1, 0, 0))], Deadline(30))
     assert some.notes == []
 
 
@@ -75,7 +75,10 @@ def test_a_changed_input_is_given_afresh():
         data = make()
         some = sampler(mechanism)
         given = Input(data)
-        drawn = some.draw([Draw(given, 200, (1, 0, 0)), Draw(given, 40, (1, 1, 0))], Deadline(30))
+        drawn = some.draw(
+            [SampleRequest(given, 200, (1, 0, 0)), SampleRequest(given, 40, (1, 1, 0))],
+            Deadline(30),
+        )
         whole = {int(output) for part in drawn for output in part}
         assert len(whole) == 1
         assert some.notes == ["changes its input: every run was given a fresh copy"]

@@ -12,8 +12,8 @@ from coupling import KEPT, KEY, Owner, Pair, assert_independent
 
 from pytest_dp.running import generators
 from pytest_dp.running.deadline import Deadline
-from pytest_dp.running.generators import Runs
-from pytest_dp.running.sampler import Draw
+from pytest_dp.running.generators import RunStreams
+from pytest_dp.running.sampler import SampleRequest
 from pytest_dp.running.streams import stream
 
 pytestmark = pytest.mark.slow
@@ -97,7 +97,9 @@ def test_a_source_that_is_used_is_not_idle(kept):
         np.random.normal(size=1 if kept else 2)
         before = np.random.get_state(legacy=False)
         for use in (np.random.normal, np.random.random, random.random):
-            with Runs(stream(1, *KEY), 4, generators.Captured((), ()), frozenset({1, 2})) as runs:
+            with RunStreams(
+                stream(1, *KEY), 4, generators.Captured((), ()), frozenset({1, 2})
+            ) as runs:
                 runs.restart(0)
                 runs.rng.random()
                 assert runs.are_idle()
@@ -145,5 +147,5 @@ def test_what_cannot_be_copied_is_not_shared_and_never_run_again(held):
     assert "cannot be copied" in pair.sampler.call.pristine.reason
     pair.sampler.warm_up(pair.inputs[0], Deadline(30.0))
     assert not pair.can_couple()
-    pair.sampler.draw([Draw(pair.inputs[0], 500, KEY)], Deadline(9.0))
+    pair.sampler.draw([SampleRequest(pair.inputs[0], 500, KEY)], Deadline(9.0))
     assert len(set(numbers)) == len(numbers) == pair.sampler.runs

@@ -15,7 +15,7 @@ from drawing import outputs
 from pytest_dp import audit
 from pytest_dp.basics.errors import MechanismError
 from pytest_dp.claiming.claim import Arguments
-from pytest_dp.pairs.noiseless import Runner
+from pytest_dp.pairs.noiseless import NoiselessRunner
 from pytest_dp.running.calling import prepare
 from pytest_dp.running.deadline import Deadline, OutOfTime, within
 
@@ -173,7 +173,7 @@ def test_somebody_elses_alarm_rings_in_time(alarm):
 @pytest.mark.slow
 def test_many_quick_runs_that_were_given_up_do_not_hang():
     """A busy machine ends a block of runs, too; only one run that stands still hangs."""
-    runner = Runner(prepare(lambda data, rng: len(data) + rng.laplace(), Arguments()))
+    runner = NoiselessRunner(prepare(lambda data, rng: len(data) + rng.laplace(), Arguments()))
 
     def run_until_given_up():
         with runner.in_place(Deadline(1.5)):

@@ -16,7 +16,7 @@ from pytest_dp.basics.errors import ClaimError
 from pytest_dp.running import generators
 from pytest_dp.running.chunks import Input
 from pytest_dp.running.deadline import Deadline, OutOfTime
-from pytest_dp.running.sampler import Draw
+from pytest_dp.running.sampler import SampleRequest
 
 pytestmark = pytest.mark.slow
 
@@ -91,9 +91,9 @@ def test_kept_generators_are_found_reseeded_and_restored(mechanism):
     (generator,) = some.call.captured.generators
     before = str(generators.state_of(generator))
     given = Input([1])
-    first = some.draw([Draw(given, 100, (1, 0, 0))], Deadline(30))[0]
-    again = some.draw([Draw(given, 100, (1, 0, 0))], Deadline(30))[0]
-    other = some.draw([Draw(given, 100, (1, 1, 0))], Deadline(30))[0]
+    first = some.draw([SampleRequest(given, 100, (1, 0, 0))], Deadline(30))[0]
+    again = some.draw([SampleRequest(given, 100, (1, 0, 0))], Deadline(30))[0]
+    other = some.draw([SampleRequest(given, 100, (1, 1, 0))], Deadline(30))[0]
     assert first == again
     assert not set(first) & set(other)
     assert len(set(first)) == 100

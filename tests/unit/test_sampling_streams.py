@@ -18,7 +18,7 @@ from pytest_dp.running import generators
 from pytest_dp.running.chunks import Input
 from pytest_dp.running.deadline import Deadline
 from pytest_dp.running.generators import seed_randomness
-from pytest_dp.running.sampler import Draw
+from pytest_dp.running.sampler import SampleRequest
 from pytest_dp.running.streams import claim_seed, stream
 
 
@@ -72,7 +72,7 @@ def test_noise_that_seldom_shows_is_seen_once_it_does(mechanism, replayable):
     some, quiet, given = sampler(mechanism), Input([0]), Input([1])
     some.warm_up(quiet, Deadline(30))
     some.replayable = True  # where no trial showed it
-    some.draw([Draw(given, 2_000, (1, 0))], Deadline(30))
+    some.draw([SampleRequest(given, 2_000, (1, 0))], Deadline(30))
     assert some.replayable is replayable
 
 

@@ -16,7 +16,7 @@ from pytest_dp.basics.errors import MechanismError
 from pytest_dp.outputs.outcome import same
 from pytest_dp.running.chunks import Input
 from pytest_dp.running.deadline import Deadline
-from pytest_dp.running.sampler import Draw
+from pytest_dp.running.sampler import SampleRequest
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("always_share", "stop_workers")]
 
@@ -26,7 +26,7 @@ def drawn(mechanism, n_jobs=2, count=300, seconds=60.0, **keywords):
     given = Input([1])
     deadline = Deadline(seconds)
     some.warm_up(given, deadline)
-    draws = [Draw(given, count, (1, side, 0)) for side in (0, 1)]
+    draws = [SampleRequest(given, count, (1, side, 0)) for side in (0, 1)]
     return [list(part) for part in some.draw(draws, deadline)], some
 
 

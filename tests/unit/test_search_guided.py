@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pytest_dp.claiming.claim import Arguments
 from pytest_dp.pairs.distances import Distances
-from pytest_dp.pairs.noiseless import Runner
+from pytest_dp.pairs.noiseless import NoiselessRunner
 from pytest_dp.proposers.guided import Guided
 from pytest_dp.proposers.matching import matching_texts
 from pytest_dp.running.calling import prepare
@@ -65,7 +65,7 @@ COMPARED = [
 def test_runs_tell_how_far_each_comparison_is_from_its_other_way(mechanism, data, expected):
     distances = Distances()
     code = getattr(mechanism, "__func__", mechanism).__code__
-    runner = Runner(prepare(mechanism, Arguments()), distances)
+    runner = NoiselessRunner(prepare(mechanism, Arguments()), distances)
     with runner.in_place(Deadline(60.0)):
         runner.run(data)
     open_ways = {way[-1]: distance for way, distance in distances.least.items() if distance}

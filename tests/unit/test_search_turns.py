@@ -21,8 +21,8 @@ from pytest_dp import add_remove_one, audit, queries, replace_one
 from pytest_dp.claiming.claim import expand
 from pytest_dp.claiming.settings import Settings
 from pytest_dp.data.relations import AddRemoveOne, Pair
-from pytest_dp.pairs import resolved, source_of
-from pytest_dp.proposers import compared_values, widened
+from pytest_dp.pairs import make_pair_source, resolve_promise
+from pytest_dp.proposers import compared_values, widen_source
 from pytest_dp.proposers.constants import constants_of
 from pytest_dp.proposers.datasets_like import datasets_like
 from pytest_dp.proposers.odd_values import far_values, missing_values
@@ -53,9 +53,9 @@ def as_bytes(answers, rng):
 
 def found_for(mechanism, seed=1, **promise) -> Iterator[Pair]:
     (claim,) = expand({"eps": 1.0, **promise})
-    claim = replace(claim, promise=resolved(claim.promise))
+    claim = replace(claim, promise=resolve_promise(claim.promise))
     call, settings = prepare(mechanism, claim.arguments), Settings(seed=seed)
-    source = source_of(claim, seed, "inputs")
+    source = make_pair_source(claim, seed, "inputs")
     known = compared_values(call, claim.promise, settings)
     return pairs_around_turns(source, claim.promise, call, seed, lambda: known)
 
@@ -191,10 +191,10 @@ def scrambled(data: Any, rng: np.random.Generator) -> float:
 
 def proposed(keywords: dict[str, Any], most: int, seed: int = 5) -> tuple[Any, list[Pair]]:
     (claim,) = expand({"eps": 1.0, **keywords})
-    promise = resolved(claim.promise)
+    promise = resolve_promise(claim.promise)
     settings = Settings(seed=seed)
-    given = source_of(claim, seed, "inputs=...")
-    source = widened(given, promise, prepare(scrambled, claim.arguments), settings)
+    given = make_pair_source(claim, seed, "inputs=...")
+    source = widen_source(given, promise, prepare(scrambled, claim.arguments), settings)
     pairs: list[Pair] = []
     while len(pairs) < most and (pair := source.more()) is not None:
         pairs.append(pair)

@@ -13,13 +13,13 @@ import pytest
 from pytest_dp.claiming.claim import Arguments
 from pytest_dp.outputs.outcome import Raised
 from pytest_dp.pairs.movement import Movement, Movements
-from pytest_dp.pairs.noiseless import Runner
+from pytest_dp.pairs.noiseless import NoiselessRunner
 from pytest_dp.running.calling import prepare
 from pytest_dp.running.deadline import Deadline
 
 
 def movement(mechanism, d1, d2) -> Movement | None:
-    runner = Runner(prepare(mechanism, Arguments()))
+    runner = NoiselessRunner(prepare(mechanism, Arguments()))
     movements = Movements(runner)
     with runner.in_place(Deadline(20)):
         one, other = movements.look(d1, twice=True), movements.look(d2, twice=True)

@@ -16,12 +16,12 @@ from pytest_dp.basics import clocks
 from pytest_dp.claiming.claim import Arguments, expand
 from pytest_dp.claiming.settings import Settings
 from pytest_dp.data.relations import AddRemoveOne, Pair, ReplaceOne
-from pytest_dp.pairs import resolved, source_of
+from pytest_dp.pairs import make_pair_source, resolve_promise
 from pytest_dp.pairs.examples import Examples
 from pytest_dp.pairs.pair_makers import EditedPairs
 from pytest_dp.pairs.pairs import parts_of
 from pytest_dp.pairs.screening import BATCH_PAIRS, Screening
-from pytest_dp.proposers import widened
+from pytest_dp.proposers import widen_source
 from pytest_dp.proposers.by_movement import MAX_OPENED
 from pytest_dp.results.screened import WANTED_PAIRS
 from pytest_dp.running.calling import prepare
@@ -74,9 +74,11 @@ LEAKING = [
 def screened(mechanism, **promise):
     """Return where the pairs of a claim come from, and how far the answer moves on them."""
     (claim,) = expand({"eps": 1.0, **promise})
-    claim = replace(claim, promise=resolved(claim.promise))
+    claim = replace(claim, promise=resolve_promise(claim.promise))
     call = prepare(mechanism, claim.arguments)
-    source = widened(source_of(claim, 1, "inputs"), claim.promise, call, Settings(seed=1))
+    source = widen_source(
+        make_pair_source(claim, 1, "inputs"), claim.promise, call, Settings(seed=1)
+    )
     return source, source.screener.screen()
 
 

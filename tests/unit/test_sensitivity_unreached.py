@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from pytest_dp import audit, queries
-from pytest_dp.pairs.unreached import Place, Tracer, in_words, unreached
+from pytest_dp.pairs.unreached import Tracer, UnreachedLine, find_unreached, lines_in_words
 
 
 def left_out(function, *inputs, fixed=()):
@@ -20,7 +20,7 @@ def left_out(function, *inputs, fixed=()):
         for data in inputs:
             function(data, np.random.default_rng(0))
     first = inspect.getsourcelines(getattr(function, "func", function))[1]
-    places = unreached(tracer, fixed)
+    places = find_unreached(tracer, fixed)
     return [(place.line - first, place.whole) for place in places]
 
 
@@ -131,4 +131,7 @@ def test_it_is_said_which_lines_to_reach():
         ([(31, 1), (47, 1)], "lines 31 and 47 of a.py never ran: give an input that reaches them"),
         ([(30, False)], "a part of line 30 of a.py never ran: give an input that reaches it"),
     ]:
-        assert in_words(Place("a.py", line, bool(whole)) for line, whole in places) == said
+        assert (
+            lines_in_words(UnreachedLine("a.py", line, bool(whole)) for line, whole in places)
+            == said
+        )

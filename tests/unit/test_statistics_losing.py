@@ -12,7 +12,7 @@ from pytest_dp import audit
 from pytest_dp.auditors.stopping import Caught
 from pytest_dp.privacy import ApproximateDP, gaussian_sigma
 from pytest_dp.statistics.event_bets import payoffs
-from pytest_dp.statistics.ledger import Record
+from pytest_dp.statistics.ledger import BetRecord
 from pytest_dp.statistics.power import LEARNING_COST, PlannedBets, largest_loss, rarest_leak
 from pytest_dp.statistics.regression import quantile_levels
 
@@ -26,7 +26,7 @@ def record_of(law, distance, pairs, rng, leak=0.0):
     cuts = np.unique(both[np.clip(at, 1, len(both) - 1)])
     joint = np.zeros((len(cuts) + 1,) * 2)
     np.add.at(joint, tuple(np.searchsorted(cuts, side) for side in (on_d, on_d2)), 1)
-    return Record([joint])
+    return BetRecord([joint])
 
 
 @pytest.mark.slow

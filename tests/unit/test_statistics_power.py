@@ -18,7 +18,7 @@ from pytest_dp.privacy import (
 )
 from pytest_dp.statistics import power
 from pytest_dp.statistics.event_bets import FRACTIONS, payoffs
-from pytest_dp.statistics.ledger import Ledger, Record
+from pytest_dp.statistics.ledger import BetRecord, Ledger
 
 pytestmark = pytest.mark.slow
 
@@ -39,11 +39,11 @@ def seen(law, distance, runs=1e9, together=False):
     middle = np.concatenate([[ends[1]], (ends[2:-1] + ends[1:-2]) / 2, [ends[-2]]])
     if not together:
         p, q = (np.diff(law.cdf(ends - at)) for at in (distance, 0))
-        return Record([runs * np.outer(p, q)], scores=middle * distance)
+        return BetRecord([runs * np.outer(p, q)], scores=middle * distance)
     low = np.maximum(ends[:-1, None] - distance, ends[None, :-1])
     high = np.minimum(ends[1:, None] - distance, ends[None, 1:])
     joint = np.maximum(law.cdf(high) - law.cdf(low), 0)
-    return Record([runs * joint], scores=middle * distance)
+    return BetRecord([runs * joint], scores=middle * distance)
 
 
 AT_CLAIM = {
@@ -84,7 +84,7 @@ def test_nothing_is_detected_by_differences_that_chance_explains():
         joint = np.zeros((20, 20))
         np.add.at(joint, (np.sort(one % 20), two), 1)
         found += math.isfinite(
-            power.detection_limit(Record([joint]), power.PlannedBets(CLAIM, 1e9, ALPHA), 1)
+            power.detection_limit(BetRecord([joint]), power.PlannedBets(CLAIM, 1e9, ALPHA), 1)
         )
     assert found <= 2
 
@@ -99,7 +99,9 @@ def test_the_largest_eps_is_that_beside_the_delta(noise):
     shown = []
     for _ in range(60):
         joint = rng.multinomial(180_000, np.outer(on_d, on_d2).ravel()).reshape(33, 33)
-        shown.append(power.shown_by_events(Record([joint.astype(float)]), ApproximateDP(1.0, 1e-3)))
+        shown.append(
+            power.shown_by_events(BetRecord([joint.astype(float)]), ApproximateDP(1.0, 1e-3))
+        )
     assert 0.95 * true < min(shown)
     assert max(shown) < 1.4 * true
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pytest_dp import audit, between, queries
 from pytest_dp.basics.errors import ClaimError
 from pytest_dp.claiming.claim import expand
-from pytest_dp.pairs import resolved, source_of
+from pytest_dp.pairs import make_pair_source, resolve_promise
 from pytest_dp.running.calling import prepare
 from pytest_dp.running.copies import Pristine
 
@@ -96,8 +96,8 @@ def proposed(mechanism, limit=20, start=bool, **claim):
     claim = expand({"eps": 1.0, **claim})[0]
     call = prepare(mechanism, claim.arguments)
     call = replace(call, pristine=Pristine((mechanism, call.params)))
-    promise = resolved(claim.promise)
-    source = source_of(replace(claim, promise=promise), 0, "inputs")
+    promise = resolve_promise(claim.promise)
+    source = make_pair_source(replace(claim, promise=promise), 0, "inputs")
     explorer = Explorer(call, promise.relation, source.generated)
     found = islice(explorer.found(list(filter(start, source.given)), lambda: True), limit)
     return [each.pair for each in found], explorer
