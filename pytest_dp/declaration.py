@@ -218,7 +218,7 @@ def _site(
 ) -> tuple[tuple[str, int, tuple[str, int] | None], dict[str, Any] | None]:
     """Return the file, line and `made_at` of a declaration, and the namespace of its module.
 
-    The place where a helper is called is `made_at`; the namespace is None after the import.
+    `made_at` is where a helper was called. The namespace is None for helpers and after imports.
     """
     frame = applied = sys._getframe(2)  # noqa: SLF001  inspect would cost 7 ms
     while frame.f_code.co_flags & 1 and frame.f_back is not None:  # CO_OPTIMIZED: a function
