@@ -28,7 +28,7 @@ from pytest_dp.privacy.stated import read_guarantee
 from pytest_dp.running.calling import Call
 from pytest_dp.running.copies import Pristine
 from pytest_dp.running.deadline import Deadline, OutOfTime
-from pytest_dp.running.stand_ins import CannotInstrument
+from pytest_dp.running.generator_stand_ins import CannotInstrument
 
 REGIONS = ["north", "south", "east", "west"]
 PAIRS = 25

@@ -28,7 +28,7 @@ from pytest_dp.outputs.table import tabulate
 from pytest_dp.running.calling import Call
 from pytest_dp.running.copies import Pristine
 from pytest_dp.running.deadline import Deadline
-from pytest_dp.running.stand_ins import CannotInstrument
+from pytest_dp.running.generator_stand_ins import CannotInstrument
 
 SUSPICIOUS = 1e-4
 """p-value from which a program is looked at again."""

@@ -94,7 +94,7 @@ __all__ = [
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pytest_dp.auditors import audit
-    from pytest_dp.auditors.result import AuditResult, InconclusiveAudit, PrivacyViolation
+    from pytest_dp.auditors.audit_result import AuditResult, InconclusiveAudit, PrivacyViolation
     from pytest_dp.basics.errors import (
         ClaimError,
         InconclusiveWarning,

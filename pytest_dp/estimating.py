@@ -26,7 +26,7 @@ from pytest_dp.oracles.enumerating import TOO_MANY
 from pytest_dp.oracles.factors import compare, law_of
 from pytest_dp.oracles.rows import check_rows
 from pytest_dp.oracles.shift_loss import LossBound
-from pytest_dp.outputs.outcome import all_raised
+from pytest_dp.outputs.raised import all_raised
 from pytest_dp.pairs import make_pair_source, resolve_promise
 from pytest_dp.report import numbers
 from pytest_dp.results.outcome import Estimate, Mode
@@ -35,7 +35,7 @@ from pytest_dp.running.calling import Call, prepare
 from pytest_dp.running.chunks import Input
 from pytest_dp.running.copies import CannotCopy, Pristine
 from pytest_dp.running.deadline import Deadline, OutOfTime, ended_if_hung, interruptible
-from pytest_dp.running.stand_ins import CannotInstrument
+from pytest_dp.running.generator_stand_ins import CannotInstrument
 from pytest_dp.statistics.clopper_pearson import SHOWN_ALPHA, delta_lower
 
 CLAIMED = 1e-3

@@ -23,7 +23,7 @@ from pytest_dp.data.equality import key
 from pytest_dp.data.types import type_of
 from pytest_dp.methods.membership import seen_of
 from pytest_dp.methods.membership_attacks import RAISED, learn_attack, shown_of
-from pytest_dp.outputs.outcome import Raised
+from pytest_dp.outputs.raised import Raised
 from pytest_dp.pairs import resolve_promise
 from pytest_dp.pairs.resolving import resolve_data
 from pytest_dp.pairs.targets import Target

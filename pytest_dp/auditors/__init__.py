@@ -12,11 +12,11 @@ from inspect import Signature, signature
 from pathlib import Path
 from typing import Any
 
+from pytest_dp.auditors.audit_result import AuditResult
 from pytest_dp.auditors.confirm import confirm_finding
 from pytest_dp.auditors.describe import describe_finding
 from pytest_dp.auditors.past import NOTHING, Past
 from pytest_dp.auditors.prepare import prepare_session
-from pytest_dp.auditors.result import AuditResult
 from pytest_dp.auditors.session import AuditFinding, Session
 from pytest_dp.basics.errors import ClaimError, invalid
 from pytest_dp.claiming.claim import Claim, expand

@@ -33,7 +33,7 @@ from pytest_dp.auditors.pool import (
 )
 from pytest_dp.auditors.presentation import attack_of, pictures_of
 from pytest_dp.auditors.session import AuditFinding
-from pytest_dp.auditors.shrinking import shrink_pair
+from pytest_dp.auditors.smaller_pair import shrink_pair
 from pytest_dp.auditors.stopping import (
     Caught,
     note_of_far_below,

@@ -23,6 +23,7 @@ from typing import Any, Never
 
 import numpy as np
 
+from pytest_dp.auditors.audit_result import AuditResult
 from pytest_dp.auditors.budget import Budget
 from pytest_dp.auditors.importing import drawn_at_the_import
 from pytest_dp.auditors.independence import (
@@ -31,7 +32,6 @@ from pytest_dp.auditors.independence import (
     told_apart,
     unlike,
 )
-from pytest_dp.auditors.result import AuditResult
 from pytest_dp.auditors.session import AuditFinding, Session
 from pytest_dp.auditors.starting_afresh import (
     LEAST_RUNS,
@@ -50,7 +50,7 @@ from pytest_dp.basics.errors import DependentRuns, MechanismError
 from pytest_dp.basics.reprs import safe_repr
 from pytest_dp.counterexample import in_one_sentence
 from pytest_dp.outputs.events import Event
-from pytest_dp.outputs.outcome import Raised, all_raised
+from pytest_dp.outputs.raised import Raised, all_raised
 from pytest_dp.outputs.table import Table, tabulate
 from pytest_dp.pairs import Pair
 from pytest_dp.results.result import Counterexample

@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from pytest_dp.auditors.audit_result import AuditResult
 from pytest_dp.auditors.budget import explaining_seconds
-from pytest_dp.auditors.result import AuditResult
 from pytest_dp.auditors.session import AuditFinding, Session
 from pytest_dp.basics.faults import describe_error, note_fault, pop_noted
 from pytest_dp.data.conversion import kind_of, rebuilt

@@ -13,7 +13,7 @@ from pytest_dp.auditors.budget import Budget
 from pytest_dp.auditors.independence import examples_of, told_apart
 from pytest_dp.auditors.starting_afresh import LEAST_RUNS, by_chance, coins_enough, keep_answers
 from pytest_dp.basics.arrays import Outputs, join_outputs
-from pytest_dp.outputs.outcome import all_equal, same
+from pytest_dp.outputs.raised import all_equal, same
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.running.chunks import Input
 from pytest_dp.running.copies import CannotCopy

@@ -14,8 +14,8 @@ from pytest_dp.basics.reprs import LABEL_LENGTH
 from pytest_dp.betting.pair_queue import FIRST_PROPOSED, NEW_PAIR_EDGE, PROPOSED_SHARE, PairQueue
 from pytest_dp.data import describe, kind_of
 from pytest_dp.data.conversion import length
-from pytest_dp.outputs.outcome import all_equal, all_raised
 from pytest_dp.outputs.paired_outputs import TOTAL_ROOM, PairedOutputs
+from pytest_dp.outputs.raised import all_equal, all_raised
 from pytest_dp.pairs import Pair
 from pytest_dp.pairs.sources import PairSource
 from pytest_dp.privacy import Guarantee

@@ -15,7 +15,7 @@ from pytest_dp.data import describe
 from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.iterators import MAX_ELEMENTS, was_cut
 from pytest_dp.outputs.leaves import opaque_types
-from pytest_dp.outputs.outcome import Raised
+from pytest_dp.outputs.raised import Raised
 from pytest_dp.outputs.table import Table, tabulate
 from pytest_dp.running.chunks import Input
 from pytest_dp.running.sampler import Sampler, used_up

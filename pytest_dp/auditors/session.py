@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from joblib import cpu_count
 
+from pytest_dp.auditors.audit_result import AuditResult
 from pytest_dp.auditors.budget import Budget, start_watch
-from pytest_dp.auditors.result import AuditResult
 from pytest_dp.claiming.claim import Claim
 from pytest_dp.claiming.method_settings import Method
 from pytest_dp.claiming.settings import Settings

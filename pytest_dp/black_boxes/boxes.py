@@ -30,8 +30,8 @@ from urllib.parse import quote, urlsplit
 from pytest_dp.basics import clocks
 from pytest_dp.basics.errors import CannotRun, invalid
 from pytest_dp.basics.reprs import SHORT_LENGTH, on_one_line
-from pytest_dp.black_boxes.texts import decode_answer, encode_data, value_of
-from pytest_dp.outputs.outcome import Raised
+from pytest_dp.black_boxes.exchanged_texts import decode_answer, encode_data, value_of
+from pytest_dp.outputs.raised import Raised
 
 MAX_STDERR_LINES = 8
 """Last lines of what a program writes to stderr that an error shows. More hide the rest; fewer may

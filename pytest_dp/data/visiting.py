@@ -1,8 +1,8 @@
 """Values as text, type by type: what all ways of writing a value have in common.
 
 A way of writing is a subclass: `describing.Describer` for people, `python_source.SourceWriter` for
-Python, and `records.texts.Canonical`, which is the same in every process. It says what differs.
-What a type of dataset adds to each of them is said by its `types.DataType`.
+Python, and `records.stable_texts.Canonical`, which is the same in every process. It says what
+differs. What a type of dataset adds to each of them is said by its `types.DataType`.
 """
 
 from __future__ import annotations

@@ -18,9 +18,9 @@ from pytest_dp.explain.findings import Finding
 from pytest_dp.explain.idle import idle_fields
 from pytest_dp.explain.missing_noise import find_missing_noise, find_seeded_generators
 from pytest_dp.explain.more_noise import find_helpful_noise
-from pytest_dp.explain.movement import compare_with_movement, measure_noise
 from pytest_dp.explain.parting import find_parting
 from pytest_dp.explain.runs import ENDS, PairRuns
+from pytest_dp.explain.scale_and_movement import compare_with_movement, measure_noise
 from pytest_dp.explain.shared_noise import find_shared_noise
 from pytest_dp.explain.source import function_at, written_budget
 from pytest_dp.privacy.guarantees import Guarantee

@@ -20,7 +20,7 @@ from pytest_dp.explain.more_noise import with_more_noise
 from pytest_dp.explain.runs import ABSENT, MANY_RUNS, RUNS, SIDES, WHOLE, Leaf, PairRuns, SideRun
 from pytest_dp.explain.source import condition_of
 from pytest_dp.explain.tracing import lines_with
-from pytest_dp.outputs.outcome import Raised
+from pytest_dp.outputs.raised import Raised
 from pytest_dp.privacy.guarantees import Guarantee
 
 FIRST_NOISES = 8

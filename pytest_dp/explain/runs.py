@@ -20,9 +20,9 @@ from pytest_dp.readers.text_features import NUMBERS_IN
 from pytest_dp.running.calling import Call
 from pytest_dp.running.copies import CannotCopy
 from pytest_dp.running.deadline import Deadline, OutOfTime
+from pytest_dp.running.generator_stand_ins import CannotInstrument
 from pytest_dp.running.instrumented import run_instrumented
 from pytest_dp.running.requests import Site
-from pytest_dp.running.stand_ins import CannotInstrument
 from pytest_dp.running.tape import Draw, Replaced, Replacement, Seeded, Tape
 
 LOOK_RUNS = 24

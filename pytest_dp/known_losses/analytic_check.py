@@ -31,7 +31,7 @@ from pytest_dp.oracles.rows import check_rows
 from pytest_dp.pairs import Pair
 from pytest_dp.results.outcome import Estimate
 from pytest_dp.running.deadline import Deadline, OutOfTime
-from pytest_dp.running.stand_ins import CannotInstrument
+from pytest_dp.running.generator_stand_ins import CannotInstrument
 from pytest_dp.statistics.clopper_pearson import SHOWN_ALPHA
 
 FEWEST_RUNS = 12

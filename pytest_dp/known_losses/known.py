@@ -32,7 +32,7 @@ from pytest_dp.privacy import Guarantee, gaussian_sigma
 from pytest_dp.results.outcome import Estimate, Mode
 from pytest_dp.running.chunks import Input
 from pytest_dp.running.deadline import Deadline, OutOfTime
-from pytest_dp.running.stand_ins import CannotInstrument
+from pytest_dp.running.generator_stand_ins import CannotInstrument
 from pytest_dp.statistics.clopper_pearson import SHOWN_ALPHA
 
 ROUNDING = 1e-9

@@ -19,7 +19,7 @@ from functools import partial
 
 import numpy as np
 
-from pytest_dp.auditors.result import AuditResult
+from pytest_dp.auditors.audit_result import AuditResult
 from pytest_dp.auditors.session import AuditFinding, Session
 from pytest_dp.auditors.witness import Witness, conjunction
 from pytest_dp.basics.arrays import Floats
@@ -36,7 +36,7 @@ from pytest_dp.outputs.features import features
 from pytest_dp.pairs import Pair
 from pytest_dp.running.copies import CannotCopy
 from pytest_dp.running.deadline import Deadline, OutOfTime
-from pytest_dp.running.stand_ins import CannotInstrument
+from pytest_dp.running.generator_stand_ins import CannotInstrument
 from pytest_dp.statistics.proofs import SHARP
 
 OUTSIDE_SHARE = 0.5

@@ -32,7 +32,7 @@ from pytest_dp.proposers.constants import constants_of
 from pytest_dp.running.calling import Call
 from pytest_dp.running.copies import CannotCopy
 from pytest_dp.running.deadline import Deadline, OutOfTime
-from pytest_dp.running.stand_ins import CannotInstrument
+from pytest_dp.running.generator_stand_ins import CannotInstrument
 from pytest_dp.statistics import mclt
 from pytest_dp.statistics.clopper_pearson import SHOWN_ALPHA
 

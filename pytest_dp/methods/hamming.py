@@ -17,17 +17,17 @@ from pytest_dp.basics.errors import ClaimError, MechanismError
 from pytest_dp.outputs.feature import KINDS, Feature, FeatureKind, numeric
 from pytest_dp.outputs.features import MAX_FEATURES
 from pytest_dp.outputs.leaves import ABSENT, NUMBER
-from pytest_dp.outputs.outcome import Raised, same
 from pytest_dp.outputs.quantities import FLOAT_ERROR
+from pytest_dp.outputs.raised import Raised, same
 from pytest_dp.outputs.table import Table, tabulate
 from pytest_dp.running.calling import Call
 from pytest_dp.running.catalogue import draw_kind_of, size_of
 from pytest_dp.running.chunks import Input
 from pytest_dp.running.copies import CannotCopy
 from pytest_dp.running.deadline import Deadline, OutOfTime
+from pytest_dp.running.generator_stand_ins import CannotInstrument, Instrument
 from pytest_dp.running.instrumented import apply_instrument, run_copy
 from pytest_dp.running.requests import Request
-from pytest_dp.running.stand_ins import CannotInstrument, Instrument
 
 ONE_RUN_SECONDS = 1.0
 """Seconds for one run without noise. More: slow mechanisms hold up the search; fewer: they are not

@@ -21,7 +21,7 @@ from pytest_dp.data.cells import cells_of, record_cells
 from pytest_dp.methods.ridge import fit_ridge
 from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.features import all_features
-from pytest_dp.outputs.outcome import Raised
+from pytest_dp.outputs.raised import Raised
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.outputs.targeted import target_record
 from pytest_dp.outputs.user_features import function_name

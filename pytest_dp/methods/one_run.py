@@ -2,9 +2,9 @@
 
 A score says of each canary how much the output looks as if it was in. The largest scores are
 guessed to be in, the smallest to be out, and the rest is left open; how many of each is decided
-before anything is run. The number of right guesses has a p-value (`pytest_dp.statistics.one_run`).
-Several runs, each with coins of its own, are added up. There is a look after each, until the claim
-is refuted; all looks share alpha.
+before anything is run. The number of right guesses has a p-value
+(`pytest_dp.statistics.guessing_bounds`). Several runs, each with coins of its own, are added up.
+There is a look after each, until the claim is refuted; all looks share alpha.
 
 Source: Steinke, Nasr, Jagielski, "Privacy Auditing with One (1) Training Run", NeurIPS 2023.
 """
@@ -16,22 +16,22 @@ from typing import Any
 
 import numpy as np
 
+from pytest_dp.auditors.audit_result import AuditResult
 from pytest_dp.auditors.budget import agreeing
-from pytest_dp.auditors.result import AuditResult
 from pytest_dp.auditors.session import AuditFinding, Session
 from pytest_dp.basics.bisection import smallest
 from pytest_dp.basics.errors import ClaimError, MechanismError
 from pytest_dp.basics.reprs import plural
 from pytest_dp.claiming.method_settings import OneRun
 from pytest_dp.methods.canary_scores import canary_scores
-from pytest_dp.outputs.outcome import Raised
+from pytest_dp.outputs.raised import Raised
 from pytest_dp.pairs.canaries import Canaries
 from pytest_dp.results.result import Verdict
 from pytest_dp.running.chunks import Input
 from pytest_dp.running.deadline import OutOfTime
 from pytest_dp.running.streams import Purpose, stream
 from pytest_dp.statistics import clopper_pearson
-from pytest_dp.statistics import one_run as evidence
+from pytest_dp.statistics import guessing_bounds as evidence
 from pytest_dp.statistics.clopper_pearson import SHOWN_ALPHA
 
 FIRST_TIMES = 1.25

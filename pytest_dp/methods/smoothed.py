@@ -15,14 +15,14 @@ from pytest_dp.methods.smooth import Smooth, Smoothing, functions_of_draws
 from pytest_dp.oracles.deferred import FLOAT, INT
 from pytest_dp.oracles.enumerating import flatten_output
 from pytest_dp.oracles.paths import Path, explore_paths
-from pytest_dp.outputs.outcome import Raised
+from pytest_dp.outputs.raised import Raised
 from pytest_dp.running.calling import Call, Made
 from pytest_dp.running.copies import Pristine
 from pytest_dp.running.deadline import Deadline, OutOfTime
+from pytest_dp.running.generator_stand_ins import CannotInstrument, stand_in, was_drawn_unasked
 from pytest_dp.running.instrumented import apply_instrument
 from pytest_dp.running.requests import RNG
 from pytest_dp.running.shadowing import shadow
-from pytest_dp.running.stand_ins import CannotInstrument, stand_in, was_drawn_unasked
 
 MAX_OUTPUTS = 6
 """Outputs of a path whose probabilities are followed. More take longer; fewer may miss the one

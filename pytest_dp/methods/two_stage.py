@@ -9,11 +9,11 @@ from dataclasses import replace
 import numpy as np
 
 from pytest_dp.auditors import held_out, presentation
+from pytest_dp.auditors.audit_result import AuditResult
 from pytest_dp.auditors.budget import agreeing
 from pytest_dp.auditors.held_out import Tested
 from pytest_dp.auditors.pool import blind, cannot_be_read, never_varies, note_left_out
 from pytest_dp.auditors.presentation import pictures_of
-from pytest_dp.auditors.result import AuditResult
 from pytest_dp.auditors.session import Session
 from pytest_dp.auditors.stopping import FAR_BELOW, note_of_far_below
 from pytest_dp.auditors.witness import Witness

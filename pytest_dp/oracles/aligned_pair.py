@@ -16,12 +16,12 @@ from pytest_dp.oracles.alignment import Alignment, align
 from pytest_dp.oracles.checking import Memory, NotAligned
 from pytest_dp.oracles.shift_loss import LossBound
 from pytest_dp.outputs.flatten import flatten
-from pytest_dp.outputs.outcome import Raised
+from pytest_dp.outputs.raised import Raised
 from pytest_dp.privacy import Guarantee
 from pytest_dp.results.outcome import Mode
 from pytest_dp.running.calling import Call
 from pytest_dp.running.deadline import Deadline
-from pytest_dp.running.stand_ins import CannotInstrument
+from pytest_dp.running.generator_stand_ins import CannotInstrument
 from pytest_dp.statistics.assumptions import same_law, two_samples
 
 REPLAYS_OF_LARGEST = 200

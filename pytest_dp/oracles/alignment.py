@@ -25,13 +25,13 @@ from pytest_dp.basics.arrays import Floats
 from pytest_dp.oracles.checking import Memory, NotAligned, Pairing
 from pytest_dp.oracles.direction import REPLAYS_WITH_JUMPS, Direction
 from pytest_dp.oracles.handing_out import Replayer
-from pytest_dp.oracles.numbers import Plan
 from pytest_dp.oracles.shift_loss import LossBound, largest, loss_of_shift
+from pytest_dp.oracles.standard_draws import Plan
 from pytest_dp.running.calling import Call
 from pytest_dp.running.copies import CannotCopy
 from pytest_dp.running.deadline import Deadline
+from pytest_dp.running.generator_stand_ins import CannotInstrument
 from pytest_dp.running.requests import Request, Site
-from pytest_dp.running.stand_ins import CannotInstrument
 
 TAIL_SHARE = 0.4
 """Of all replays, the share whose draws are from tails."""

@@ -21,9 +21,9 @@ from pytest_dp.oracles.handing_out import (
     Replayer,
     Shift,
 )
-from pytest_dp.oracles.numbers import Numbers, Pinned, Plan
+from pytest_dp.oracles.standard_draws import Numbers, Pinned, Plan
 from pytest_dp.outputs.flatten import flatten
-from pytest_dp.outputs.outcome import Raised, same
+from pytest_dp.outputs.raised import Raised, same
 from pytest_dp.running.laws import Law
 
 ROUNDING_TRIALS = 6

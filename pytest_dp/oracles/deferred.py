@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pytest_dp.running.generator_stand_ins import Instrument
 from pytest_dp.running.requests import is_diagnostic
 from pytest_dp.running.shadowing import StandsFor
-from pytest_dp.running.stand_ins import Instrument
 
 HELD, HASHED, COMPARED = (
     "output holds a continuous draw",

@@ -27,11 +27,11 @@ from pytest_dp.oracles.checking import (
 )
 from pytest_dp.oracles.gaps import LOW, ORDINARY, Most, candidates, highest, probability_above
 from pytest_dp.oracles.handing_out import ReplayedRun, Shift
-from pytest_dp.oracles.numbers import Numbers
 from pytest_dp.oracles.shift_loss import LossBound, largest, loss_of_shift
 from pytest_dp.oracles.shifts import are_equal, shift_of_centres, shift_of_path, solve_shift
-from pytest_dp.outputs.outcome import same
-from pytest_dp.running.stand_ins import CannotInstrument
+from pytest_dp.oracles.standard_draws import Numbers
+from pytest_dp.outputs.raised import same
+from pytest_dp.running.generator_stand_ins import CannotInstrument
 
 FIRST_REPLAYS = 6
 """Replays that show which draws may be left out. With fewer, more is checked in vain."""

@@ -17,13 +17,13 @@ from pytest_dp.betting.binning import Binning, ByEvent
 from pytest_dp.oracles.paths import Weight
 from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.leaves import opaque_types
-from pytest_dp.outputs.outcome import Raised
+from pytest_dp.outputs.raised import Raised
 from pytest_dp.outputs.rounding import WholeOutputs
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.privacy import Guarantee, HockeyStick
 from pytest_dp.privacy.regions import LARGEST
 from pytest_dp.results.outcome import Mode
-from pytest_dp.running.stand_ins import CannotInstrument
+from pytest_dp.running.generator_stand_ins import CannotInstrument
 from pytest_dp.statistics.assumptions import log_e_value
 
 ROUNDING = 1e-9

@@ -23,13 +23,13 @@ from pytest_dp.oracles.enumerated import Distribution, group_outputs
 from pytest_dp.oracles.paths import Path, Weight, explore_paths
 from pytest_dp.oracles.shared_draw import Enumeration
 from pytest_dp.outputs.attributes import attributes
-from pytest_dp.outputs.outcome import Raised
+from pytest_dp.outputs.raised import Raised
 from pytest_dp.running.calling import Call, Made
 from pytest_dp.running.chunks import Input
 from pytest_dp.running.copies import CannotCopy
 from pytest_dp.running.deadline import Deadline, OutOfTime
+from pytest_dp.running.generator_stand_ins import CannotInstrument
 from pytest_dp.running.instrumented import apply_instrument, run_copy
-from pytest_dp.running.stand_ins import CannotInstrument
 
 MAX_DEPTH = 5
 """Levels of containers in which numbers are settled. Fewer: deeper ones stay open."""

@@ -26,12 +26,12 @@ from pytest_dp.oracles.enumerating import (
 )
 from pytest_dp.oracles.paths import Path, Weight
 from pytest_dp.oracles.shared_draw import Enumeration
-from pytest_dp.outputs.outcome import Raised
+from pytest_dp.outputs.raised import Raised
 from pytest_dp.privacy import Guarantee
 from pytest_dp.running.calling import Call
 from pytest_dp.running.chunks import Input
 from pytest_dp.running.deadline import Deadline
-from pytest_dp.running.stand_ins import CannotInstrument
+from pytest_dp.running.generator_stand_ins import CannotInstrument
 
 BASES = 10
 """Runs in which each choice is changed. With fewer, mechanisms have no parts more often because a

@@ -13,13 +13,19 @@ from typing import Any, NoReturn, Self
 import numpy as np
 
 from pytest_dp.basics.arrays import Floats
-from pytest_dp.oracles.numbers import StandardDraws, is_supported
+from pytest_dp.oracles.standard_draws import StandardDraws, is_supported
 from pytest_dp.oracles.tracked import TrackedRun, tracked_draws
-from pytest_dp.outputs.outcome import same
+from pytest_dp.outputs.raised import same
 from pytest_dp.running.calling import Call, Made
 from pytest_dp.running.catalogue import draw_kind_of, size_of
 from pytest_dp.running.chunks import Input
 from pytest_dp.running.deadline import Deadline, OutOfTime
+from pytest_dp.running.generator_stand_ins import (
+    CannotInstrument,
+    Instrument,
+    stand_in,
+    was_drawn_unasked,
+)
 from pytest_dp.running.instrumented import apply_instrument
 from pytest_dp.running.laws import Law
 from pytest_dp.running.requests import (
@@ -30,12 +36,6 @@ from pytest_dp.running.requests import (
     answer_request,
     plain_generator,
     stack,
-)
-from pytest_dp.running.stand_ins import (
-    CannotInstrument,
-    Instrument,
-    stand_in,
-    was_drawn_unasked,
 )
 
 MAX_DRAWS = 10_000

@@ -20,8 +20,8 @@ from pytest_dp.privacy import Guarantee
 from pytest_dp.running.calling import Call, Made
 from pytest_dp.running.copies import Pristine
 from pytest_dp.running.deadline import Deadline, interruptible
+from pytest_dp.running.generator_stand_ins import CannotInstrument
 from pytest_dp.running.generators import seed_randomness
-from pytest_dp.running.stand_ins import CannotInstrument
 
 ROUNDING = 1e-9
 """Relative error after a few operations. Larger: a leak of more than delta counts as one of delta;

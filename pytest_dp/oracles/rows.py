@@ -16,11 +16,11 @@ from numpy.random import default_rng
 from pytest_dp.basics.arrays import Floats
 from pytest_dp.oracles.checking import differences
 from pytest_dp.oracles.handing_out import Replayer
-from pytest_dp.oracles.numbers import Numbers, Plan
+from pytest_dp.oracles.standard_draws import Numbers, Plan
 from pytest_dp.running.calling import Call
 from pytest_dp.running.deadline import Deadline
+from pytest_dp.running.generator_stand_ins import CannotInstrument
 from pytest_dp.running.laws import Law
-from pytest_dp.running.stand_ins import CannotInstrument
 
 SINGLE_ROWS = 20
 """Rows of a call that are held against calls of one row. With fewer, calls that treat their rows

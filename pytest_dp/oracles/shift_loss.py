@@ -15,6 +15,7 @@ from pytest_dp.privacy import Guarantee, RenyiDP
 from pytest_dp.privacy.concentrated import GaussianDP
 from pytest_dp.privacy.conversions import pure_to_gdp, pure_to_zcdp
 from pytest_dp.privacy.guarantees import LARGEST_EPS
+from pytest_dp.running.generator_stand_ins import CannotInstrument
 from pytest_dp.running.laws import (
     EXPONENTIAL,
     GEOMETRIC,
@@ -24,7 +25,6 @@ from pytest_dp.running.laws import (
     NORMAL,
     Law,
 )
-from pytest_dp.running.stand_ins import CannotInstrument
 
 TWO_SIDED = (LAPLACE, LOGISTIC)
 """Laws whose log density falls with slope 1 at most: a shift of s loses |s| over the scale."""

@@ -16,11 +16,11 @@ import numpy as np
 from pytest_dp.basics.arrays import Floats
 from pytest_dp.oracles.checking import Pairing
 from pytest_dp.oracles.handing_out import MAX_ELEMENTS, AnsweredRequest, ReplayedRun, Shift
-from pytest_dp.oracles.numbers import Numbers
 from pytest_dp.oracles.shift_loss import cost_per_step
+from pytest_dp.oracles.standard_draws import Numbers
 from pytest_dp.oracles.tracked import DrawSum, Form, is_tracked
 from pytest_dp.outputs.flatten import flatten
-from pytest_dp.outputs.outcome import Raised
+from pytest_dp.outputs.raised import Raised
 
 MAX_VARIABLES = 2000
 """Draws in one linear program. With more, its solution takes seconds."""

@@ -22,7 +22,7 @@ from pytest_dp.basics.reprs import safe_repr
 from pytest_dp.outputs.attributes import attributes
 from pytest_dp.outputs.iterators import IteratorElements
 from pytest_dp.outputs.leaves import NUMBERS, type_name
-from pytest_dp.outputs.outcome import Raised
+from pytest_dp.outputs.raised import Raised
 
 MAX_LISTED = 4_096
 """Entries of a sparse matrix that are listed in full. More take longer; with fewer, only what is

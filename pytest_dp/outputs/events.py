@@ -10,7 +10,7 @@ import numpy as np
 from pytest_dp.basics.arrays import Bools
 from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.leaves import ABSENT, NUMBER, Category, category_text
-from pytest_dp.outputs.outcome import Raised
+from pytest_dp.outputs.raised import Raised
 from pytest_dp.outputs.rounding import WholeOutputs
 from pytest_dp.outputs.table import Table, tabulate
 from pytest_dp.outputs.wording import negate, short_number, shown_as

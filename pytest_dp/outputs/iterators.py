@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.outputs.outcome import Raised
+from pytest_dp.outputs.raised import Raised
 
 MAX_ELEMENTS = 1_000
 """Elements of an iterator that are read: there may be no end of them. More take longer; fewer miss

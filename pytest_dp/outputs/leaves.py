@@ -22,7 +22,7 @@ import numpy as np
 
 from pytest_dp.basics.arrays import Floats, Ints, Outputs
 from pytest_dp.basics.reprs import safe_repr
-from pytest_dp.outputs.outcome import Raised
+from pytest_dp.outputs.raised import Raised
 
 NUMBER = -1
 """Category code of a leaf that is a number."""

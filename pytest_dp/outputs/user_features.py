@@ -13,7 +13,7 @@ from pytest_dp.basics.errors import ClaimError
 from pytest_dp.basics.reprs import on_one_line
 from pytest_dp.outputs.flatten import SCALAR, Structure
 from pytest_dp.outputs.leaves import ABSENT, NUMBER, as_float
-from pytest_dp.outputs.outcome import Raised
+from pytest_dp.outputs.raised import Raised
 from pytest_dp.outputs.table import Table, tabulate
 
 _ALLOWED = (

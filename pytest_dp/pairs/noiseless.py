@@ -24,16 +24,16 @@ from pytest_dp.running.calling import Call
 from pytest_dp.running.catalogue import Standard, draw_kind_of, size_of
 from pytest_dp.running.copies import CannotCopy, Pristine
 from pytest_dp.running.deadline import Deadline
-from pytest_dp.running.instrumented import apply_instrument
-from pytest_dp.running.laws import GEOMETRIC, INTEGERS, NORMAL, UNIFORM, Law
-from pytest_dp.running.requests import RNG, Request, answer_request, plain_generator
-from pytest_dp.running.reuse import copy_data
-from pytest_dp.running.stand_ins import (
+from pytest_dp.running.generator_stand_ins import (
     CannotInstrument,
     Instrument,
     stand_in,
     was_drawn_unasked,
 )
+from pytest_dp.running.instrumented import apply_instrument
+from pytest_dp.running.laws import GEOMETRIC, INTEGERS, NORMAL, UNIFORM, Law
+from pytest_dp.running.requests import RNG, Request, answer_request, plain_generator
+from pytest_dp.running.reuse import copy_data
 
 MAX_DRAWS = 10_000
 """Draws of one run. A loop that waits for a draw to change, as rejection sampling does, never ends

@@ -16,7 +16,7 @@ import numpy as np
 from pytest_dp.basics.arrays import Floats
 from pytest_dp.outputs.flatten import flatten
 from pytest_dp.outputs.leaves import NUMBERS, as_float, category, type_name
-from pytest_dp.outputs.outcome import Raised
+from pytest_dp.outputs.raised import Raised
 
 MAX_LEAVES = 10_000
 """Leaves of one output that are read. Larger outputs are cut off there, so that a leaf beyond is

@@ -26,7 +26,7 @@ from pytest_dp.results.outcome import MAX_FAIR, MAX_STRONG
 from pytest_dp.running.streams import claim_seed
 
 if TYPE_CHECKING:  # audits load much, and a claim that is unchanged needs none of it
-    from pytest_dp.auditors.result import AuditResult
+    from pytest_dp.auditors.audit_result import AuditResult
 
 FIXED = (
     "A violation is expected here, by the mark xfail(strict=True), and none was found. If it is "
@@ -100,7 +100,7 @@ def run_audit(
 def conclude_audit(item: pytest.Item, result: AuditResult) -> None:
     """Keep the result for the table, and fail the test if the claim is broken."""
     __tracebackhide__ = True
-    from pytest_dp.auditors.result import InconclusiveAudit, PrivacyViolation
+    from pytest_dp.auditors.audit_result import InconclusiveAudit, PrivacyViolation
 
     path, line = place(item)
     drawn = any(file.name.lower().endswith(".html") for file in reports(item.config))
@@ -252,14 +252,14 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
 
 def _is_verdict(error: BaseException | None) -> bool:
     """Return whether an error is the verdict of an audit; its module is loaded only then."""
-    results = sys.modules.get("pytest_dp.auditors.result")
+    results = sys.modules.get("pytest_dp.auditors.audit_result")
     verdicts = () if results is None else (results.PrivacyViolation, results.InconclusiveAudit)
     return isinstance(error, verdicts)
 
 
 def _is_inconclusive(error: BaseException | None) -> bool:
     """Return whether an audit ended with too little known for the grade that was asked for."""
-    results = sys.modules.get("pytest_dp.auditors.result")
+    results = sys.modules.get("pytest_dp.auditors.audit_result")
     return results is not None and isinstance(error, results.InconclusiveAudit)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pytest_dp.auditors.result import AuditResult
+from pytest_dp.auditors.audit_result import AuditResult
 from pytest_dp.basics.writing import write_whole
 from pytest_dp.plugin.failure import reason, warn_without_failing
 from pytest_dp.records.evidence_store import FOLDER, Store

@@ -22,7 +22,7 @@ from pytest_dp.plugin.failure import warn_without_failing
 from pytest_dp.plugin.options import settings_of
 from pytest_dp.records.evidence_store import Store
 from pytest_dp.records.identity import identity, is_outside, project_digest
-from pytest_dp.records.texts import text_of
+from pytest_dp.records.stable_texts import text_of
 from pytest_dp.report.record import Record
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.proposers.numbers import Truth
+from pytest_dp.proposers.stand_in_numbers import Truth
+from pytest_dp.proposers.stand_in_texts import Text
 from pytest_dp.proposers.stand_ins import is_symbolic
-from pytest_dp.proposers.texts import Text
 from pytest_dp.running.shadowing import StandsFor
 
 MAX_DEPTH = 5

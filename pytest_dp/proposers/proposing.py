@@ -18,7 +18,7 @@ from pytest_dp.basics.faults import note_fault
 from pytest_dp.basics.reprs import LINE_WIDTH, on_one_line
 from pytest_dp.data.relations import Pair, Relation
 from pytest_dp.proposers.clock import Clock
-from pytest_dp.proposers.leaves import Seen
+from pytest_dp.proposers.input_leaves import Seen
 from pytest_dp.proposers.running import trace_run
 from pytest_dp.proposers.solving import QUESTION_SECONDS, Questions
 from pytest_dp.proposers.staging import Stage, StagingError, Strategy, seen_in

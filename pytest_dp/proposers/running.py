@@ -8,19 +8,19 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.basics.errors import ClaimError, MechanismError
-from pytest_dp.proposers.arrays import arrays_of_stand_ins, found_in, note, values_of
 from pytest_dp.proposers.functions import NAMES, undecided_truths
-from pytest_dp.proposers.numbers import term
+from pytest_dp.proposers.stand_in_arrays import arrays_of_stand_ins, found_in, note, values_of
+from pytest_dp.proposers.stand_in_numbers import term
 from pytest_dp.proposers.stand_ins import is_symbolic
 from pytest_dp.proposers.trace import Trace
 from pytest_dp.running.calling import Call
 from pytest_dp.running.catalogue import draw_kind_of, size_of
 from pytest_dp.running.copies import CannotCopy
 from pytest_dp.running.deadline import Deadline, OutOfTime
+from pytest_dp.running.generator_stand_ins import CannotInstrument, Instrument, stand_in
 from pytest_dp.running.instrumented import apply_instrument
 from pytest_dp.running.requests import RNG, Request
 from pytest_dp.running.shadowing import shadow
-from pytest_dp.running.stand_ins import CannotInstrument, Instrument, stand_in
 
 
 class Fixed(Instrument):

@@ -21,7 +21,7 @@ from pytest_dp.data.relations import (
     Relation,
     WithParams,
 )
-from pytest_dp.proposers.leaves import (
+from pytest_dp.proposers.input_leaves import (
     Leaf,
     LeafRecord,
     Seen,

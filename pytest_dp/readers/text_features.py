@@ -27,7 +27,7 @@ from pytest_dp.outputs.feature import (
     true_or_false,
 )
 from pytest_dp.outputs.features import Sample
-from pytest_dp.outputs.outcome import Raised
+from pytest_dp.outputs.raised import Raised
 from pytest_dp.outputs.table import Table
 
 MAX_CHARACTERS = 32

@@ -24,7 +24,7 @@ from pytest_dp.privacy import (
     ZeroConcentratedDP,
     read_guarantee,
 )
-from pytest_dp.records.texts import brief, digest_of_text, text_of
+from pytest_dp.records.stable_texts import brief, digest_of_text, text_of
 
 RECORDED_EPS = (0.0, 0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0)
 """Values of eps at which a curve is put on record. More: files are longer; fewer: a curve may

@@ -25,7 +25,7 @@ from pytest_dp.basics.reach import reach
 from pytest_dp.basics.whose_code import is_project_file
 from pytest_dp.black_boxes.boxes import BlackBox
 from pytest_dp.claiming.claim import Arguments, Promise
-from pytest_dp.records.texts import digest_of_text, text_of
+from pytest_dp.records.stable_texts import digest_of_text, text_of
 
 _PROSE = (".md", ".rst")
 _NO_SOURCES = {"build", "dist", "node_modules", "venv"}

@@ -20,7 +20,7 @@ import numpy as np
 from pytest_dp.basics import clocks
 from pytest_dp.basics.arrays import Outputs, join_outputs
 from pytest_dp.data.equality import key
-from pytest_dp.outputs.outcome import Raised
+from pytest_dp.outputs.raised import Raised
 from pytest_dp.running.deadline import Deadline, within
 from pytest_dp.running.pickling import dumps
 from pytest_dp.running.reuse import copy_data

@@ -26,10 +26,10 @@ import numpy as np
 from pytest_dp.basics.reach import is_bound, names_in
 from pytest_dp.basics.whose_code import is_library
 from pytest_dp.declaration import Declaration
+from pytest_dp.running.generator_stand_ins import stand_in
 from pytest_dp.running.modules import NUMPY, PYTHONS, current_instrument
 from pytest_dp.running.pickling import Pickler, class_by_value
 from pytest_dp.running.requests import KINDS, Source
-from pytest_dp.running.stand_ins import stand_in
 
 MAX_STATE_BYTES = 2**26
 """Bytes that a mechanism may hold to be copied. More take memory and time; fewer: its state is not

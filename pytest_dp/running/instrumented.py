@@ -13,15 +13,15 @@ import numpy as np
 from pytest_dp.running.calling import Call, Made
 from pytest_dp.running.chunks import Input
 from pytest_dp.running.deadline import Deadline, interruptible
-from pytest_dp.running.modules import modules_replaced
-from pytest_dp.running.requests import RNG
-from pytest_dp.running.shadowing import shadow
-from pytest_dp.running.stand_ins import (
+from pytest_dp.running.generator_stand_ins import (
     CannotInstrument,
     Instrument,
     stand_in,
     was_drawn_unasked,
 )
+from pytest_dp.running.modules import modules_replaced
+from pytest_dp.running.requests import RNG
+from pytest_dp.running.shadowing import shadow
 
 
 def run_instrumented(call: Call, data: Any, instrument: Instrument, deadline: Deadline) -> Any:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.basics.arrays import Outputs
-from pytest_dp.outputs.outcome import same
+from pytest_dp.outputs.raised import same
 from pytest_dp.running.calling import Call
 from pytest_dp.running.deadline import Deadline, OutOfTime
 from pytest_dp.running.generators import PYTHONS_NUMBER, RunStreams

@@ -17,14 +17,14 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.basics.arrays import Bools, Outputs
-from pytest_dp.outputs.outcome import same
+from pytest_dp.outputs.raised import same
 from pytest_dp.running.calling import Call
 from pytest_dp.running.catalogue import NUMPY
 from pytest_dp.running.deadline import Deadline, OutOfTime
+from pytest_dp.running.generator_stand_ins import Instrument, stand_in, was_drawn_unasked
 from pytest_dp.running.generators import RunStreams, state_of
 from pytest_dp.running.per_run import CHECK_CHILD, NOTHING_RANDOM, CannotCouple
 from pytest_dp.running.requests import RNG, Source
-from pytest_dp.running.stand_ins import Instrument, stand_in, was_drawn_unasked
 from pytest_dp.running.streams import child
 
 CHECKED_SHARE = 0.05

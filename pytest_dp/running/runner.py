@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from pytest_dp.basics import clocks
-from pytest_dp.outputs.outcome import all_equal
+from pytest_dp.outputs.raised import all_equal
 from pytest_dp.running.calling import Call
 from pytest_dp.running.chunks import Chunk, Done, Input, Summary, finish_chunk
 from pytest_dp.running.deadline import Deadline, OutOfTime, interruptible

@@ -11,7 +11,7 @@ from typing import TypeVar
 from pytest_dp.basics import clocks
 from pytest_dp.basics.arrays import Outputs, join_outputs
 from pytest_dp.basics.errors import ClaimError, MechanismError
-from pytest_dp.outputs.outcome import Raised, all_raised
+from pytest_dp.outputs.raised import Raised, all_raised
 from pytest_dp.running import workers
 from pytest_dp.running.calling import Call
 from pytest_dp.running.chunks import (

@@ -17,7 +17,7 @@ from typing import Any
 
 from pytest_dp.basics import clocks
 from pytest_dp.basics.arrays import Outputs, join_outputs
-from pytest_dp.outputs.outcome import Raised, all_raised, same
+from pytest_dp.outputs.raised import Raised, all_raised, same
 from pytest_dp.running.alarm import HUNG_SECONDS, compute_interruptibly
 from pytest_dp.running.calling import Call, Made
 from pytest_dp.running.chunks import MAX_VECTORIZED, Chunk, Input, at_a_time

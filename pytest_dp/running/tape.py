@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pytest_dp.running.generator_stand_ins import Instrument
 from pytest_dp.running.requests import Request, Site, Source, answer_request, plain_generator, stack
-from pytest_dp.running.stand_ins import Instrument
 
 Replacement = Callable[["Draw", "Draws"], Any]
 """``replacement(draw, other)``: another value for a draw; `other` are streams for this alone."""

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import bdtrc, chdtrc, gammaln, kolmogorov
 
 from pytest_dp.basics.arrays import Bools, Floats, Ints
-from pytest_dp.statistics.statdp import log_tail
+from pytest_dp.statistics.statdp_test import log_tail
 
 MAX_GROUPS = 16
 """Groups of runs that are compared. More see what changes often; fewer what changes slowly."""

@@ -13,7 +13,7 @@ from typing import Any
 
 from pytest_dp.basics.bisection import MAX_EXCESS, smallest
 from pytest_dp.privacy import Guarantee
-from pytest_dp.statistics import clopper_pearson, statdp
+from pytest_dp.statistics import clopper_pearson, statdp_test
 from pytest_dp.statistics.counts import Counts
 from pytest_dp.statistics.event_test import EventTest
 
@@ -87,7 +87,7 @@ class Bound:
         if not counts.n1:
             return 1.0
         if guarantee.largest_ratio is not None:
-            return statdp.p_value(*counts.four, guarantee.claimed)
+            return statdp_test.p_value(*counts.four, guarantee.claimed)
         return EventTest(guarantee).p_value(counts)
 
 
@@ -192,13 +192,15 @@ def _prove_classically(counts: Counts, guarantee: Guarantee, alpha: float) -> tu
     if guarantee.largest_ratio is None:
         return _prove_sharply(counts, guarantee, alpha)
     four = counts.four
-    return statdp.largest_rejected_eps(*four, alpha), statdp.p_value(*four, guarantee.claimed)
+    return statdp_test.largest_rejected_eps(*four, alpha), statdp_test.p_value(
+        *four, guarantee.claimed
+    )
 
 
 def _refutes_classically(counts: Counts, guarantee: Guarantee, alpha: float) -> bool:
     if guarantee.largest_ratio is None:
         return _refutes_sharply(counts, guarantee, alpha)
-    return statdp.log_p_value(*counts.four, guarantee.claimed) <= math.log(alpha)
+    return statdp_test.log_p_value(*counts.four, guarantee.claimed) <= math.log(alpha)
 
 
 SHARP = Proof(_prove_sharply, _refutes_sharply)

@@ -159,7 +159,7 @@ FAULTS = (
     ),
     Fault(
         "quantile-for-nothing",
-        "statistics/statdp.py",
+        "statistics/statdp_test.py",
         "return min(0.0, log_tail(surviving, n1, c2, n2) - math.log(THINNING_SHARE))",
         "return min(0.0, log_tail(surviving, n1, c2, n2))",
         "A quantile over thinnings is taken for a p-value.",
@@ -247,7 +247,7 @@ FAULTS = (
     ),
     Fault(
         "one-run-forgets-delta",
-        "statistics/one_run.py",
+        "statistics/guessing_bounds.py",
         "        if delta:\n",
         "        if delta > 1:\n",
         "Guesses that a leak of delta explains refute a claim that has one.",
@@ -255,7 +255,7 @@ FAULTS = (
     ),
     Fault(
         "one-run-open-coins-do-not-count",
-        "statistics/one_run.py",
+        "statistics/guessing_bounds.py",
         "math.log(canaries * delta)",
         "math.log(guesses * delta)",
         "Which coins are guessed may depend on the output: those left open have a delta as well.",
@@ -263,7 +263,7 @@ FAULTS = (
     ),
     Fault(
         "one-run-counts-a-run-less",
-        "statistics/one_run.py",
+        "statistics/guessing_bounds.py",
         "for _ in range(runs - 1)",
         "for _ in range(runs - 2)",
         "Guesses of several runs are held against what fewer runs allow.",

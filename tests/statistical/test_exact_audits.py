@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.exact_random import compare, compiled, known, program
 from pytest_dp import audit
-from pytest_dp.running.stand_ins import CannotInstrument
+from pytest_dp.running.generator_stand_ins import CannotInstrument
 
 
 @pytest.fixture(autouse=True)

@@ -29,7 +29,7 @@ from pytest_dp.claiming.settings import Settings
 from pytest_dp.methods.cuts import PlannedTest, best_cut
 from pytest_dp.methods.dpsniper import threshold_attack
 from pytest_dp.outputs.features import features
-from pytest_dp.outputs.outcome import Raised
+from pytest_dp.outputs.raised import Raised
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.privacy import ApproximateDP, GaussianDP
 

@@ -18,7 +18,7 @@ from pytest_dp.known_losses.known import Deriving
 from pytest_dp.oracles.known_pairs import doubt_about
 from pytest_dp.oracles.rows import check_rows
 from pytest_dp.running.deadline import Deadline
-from pytest_dp.running.stand_ins import CannotInstrument
+from pytest_dp.running.generator_stand_ins import CannotInstrument
 
 looked_up, kept = functools.lru_cache(abs), []
 

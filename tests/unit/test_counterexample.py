@@ -12,7 +12,7 @@ from pytest_dp.outputs.event_search import one_of
 from pytest_dp.outputs.events import Between, Equals, Event
 from pytest_dp.outputs.feature import LEN, Feature, leaf
 from pytest_dp.outputs.noise_relations import NoiseRelation
-from pytest_dp.outputs.outcome import Raised
+from pytest_dp.outputs.raised import Raised
 from pytest_dp.outputs.rounding import WholeOutputs
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.privacy import ApproximateDP

@@ -11,7 +11,7 @@ import scipy
 
 from pytest_dp.privacy import read_guarantee
 from pytest_dp.privacy.guarantees import HockeyStick
-from pytest_dp.statistics import one_run
+from pytest_dp.statistics import guessing_bounds
 
 
 def stick(eps: float, delta: float = 0.0) -> tuple[HockeyStick]:
@@ -58,7 +58,7 @@ def best_of_all(guesses: int, canaries: int, reach: int, *sticks: HockeyStick) -
 def test_the_chances_are_those_of_the_best_of_all_mechanisms():
     for eps, delta in [(0.5, 0.0), (1.5, 0.0), (1.0, 0.01), (0.0, 0.02)]:
         for guesses, canaries in [(1, 1), (2, 2), (3, 3), (1, 3), (2, 3), (1, 2)]:
-            allowed = one_run.tails(guesses, canaries, stick(eps, delta))
+            allowed = guessing_bounds.tails(guesses, canaries, stick(eps, delta))
             for reach in range(1, guesses + 1):
                 best = best_of_all(guesses, canaries, reach, *stick(eps, delta))
                 assert allowed[reach] == pytest.approx(best, rel=1e-6)
@@ -70,7 +70,7 @@ def test_the_chances_are_those_of_the_best_of_all_mechanisms():
 )
 def test_no_mechanism_that_keeps_several_promises_guesses_more(guesses, canaries, sticks):
     sticks = tuple(HockeyStick(*each) for each in sticks)
-    allowed = one_run.tails(guesses, canaries, sticks)
+    allowed = guessing_bounds.tails(guesses, canaries, sticks)
     for reach in range(1, guesses + 1):
         best = best_of_all(guesses, canaries, reach, *sticks)
         assert best <= allowed[reach] + 1e-9
@@ -87,17 +87,17 @@ def test_chances_are_below_those_that_were_published_where_much_is_right():
         v = min(v, guesses)
         i = np.arange(1, v + 1)
         published = f[v] + 2 * canaries * delta * np.max((f[v - i] - f[v]) / i)
-        assert f[v] < one_run.tails(guesses, canaries, stick(eps, delta))[v] < published
+        assert f[v] < guessing_bounds.tails(guesses, canaries, stick(eps, delta))[v] < published
 
 
 @pytest.mark.parametrize(("eps", "delta"), [(1.0, 0.0), (3.0, 1e-6)])
 def test_what_refutes_and_what_the_bound_says_agree(eps, delta):
     claim = read_guarantee({"eps": eps, "delta": delta})
-    right = one_run.to_refute(100, 200, stick(eps, delta), 0.01)
-    bounds = [one_run.lower_bound(right + step, 100, 200, claim, 0.01) for step in (-1, 0)]
+    right = guessing_bounds.to_refute(100, 200, stick(eps, delta), 0.01)
+    bounds = [guessing_bounds.lower_bound(right + step, 100, 200, claim, 0.01) for step in (-1, 0)]
     assert bounds[0] < eps <= bounds[1] * 1.001
-    assert one_run.lower_bound(50, 100, 200, claim, 0.01) == 0.0
-    assert one_run.to_refute(3, 200, stick(eps, delta), 0.001) is None
+    assert guessing_bounds.lower_bound(50, 100, 200, claim, 0.01) == 0.0
+    assert guessing_bounds.to_refute(3, 200, stick(eps, delta), 0.001) is None
 
 
 def test_a_bound_exceeds_the_truth_no_more_often_than_allowed():
@@ -105,32 +105,36 @@ def test_a_bound_exceeds_the_truth_no_more_often_than_allowed():
     eps, r = 1.3, 80
     chances = scipy.stats.binom.pmf(range(r + 1), r, 1 / (1 + math.exp(-eps)))
     claim = read_guarantee({"eps": 1.0})
-    above = [one_run.lower_bound(v, r, r, claim, 0.05) > eps for v in range(r + 1)]
+    above = [guessing_bounds.lower_bound(v, r, r, claim, 0.05) > eps for v in range(r + 1)]
     wrong = float(np.sum(chances[above]))
     assert 0.02 < wrong <= 0.05
 
 
 def test_right_guesses_of_several_runs_are_added_up():
     """Of eps alone as many coins at once; beside a delta as draws of the law of one run."""
-    at_once = one_run.tails(120, 120, stick(1.3))
-    assert one_run.tails(40, 40, stick(1.3), 3) == pytest.approx(at_once, rel=1e-6)
-    one = one_run.tails(20, 50, stick(1.0, 1e-3))
+    at_once = guessing_bounds.tails(120, 120, stick(1.3))
+    assert guessing_bounds.tails(40, 40, stick(1.3), 3) == pytest.approx(at_once, rel=1e-6)
+    one = guessing_bounds.tails(20, 50, stick(1.0, 1e-3))
     law = -np.diff(np.append(one, 0.0))
     drawn = np.random.default_rng(1).choice(21, (100_000, 3), p=law).sum(axis=1)
-    allowed = one_run.tails(20, 50, stick(1.0, 1e-3), 3)
+    allowed = guessing_bounds.tails(20, 50, stick(1.0, 1e-3), 3)
     for right in (40, 48, 53):
         assert np.mean(drawn >= right) == pytest.approx(allowed[right], abs=0.006)
 
 
 def test_as_many_runs_are_asked_for_as_refute_what_hides_nothing():
-    needed = one_run.runs_needed(10, 100, stick(1.0), 1e-6)
+    needed = guessing_bounds.runs_needed(10, 100, stick(1.0), 1e-6)
     for runs, is_enough in ((needed, True), (needed - 1, False)):
-        most = one_run.tails(10, 100, stick(1.0), runs)[-1]
+        most = guessing_bounds.tails(10, 100, stick(1.0), runs)[-1]
         assert (most <= 1e-6 / runs) == is_enough
-    assert math.isinf(one_run.runs_needed(1, 100, stick(1.0, 0.5), 1e-6))
+    assert math.isinf(guessing_bounds.runs_needed(1, 100, stick(1.0, 0.5), 1e-6))
 
 
 def test_as_many_are_guessed_as_can_show_something_and_no_more_than_there_are():
-    guesses = sum(one_run.plan_guesses(1_000, stick(2.0), 1e-6))
-    assert one_run.to_refute(guesses, 1_000, stick(2.0), 1e-6) < guesses < one_run.most(1_000)
-    assert sum(one_run.plan_guesses(50, stick(4.0), 1e-6)) == one_run.most(50)
+    guesses = sum(guessing_bounds.plan_guesses(1_000, stick(2.0), 1e-6))
+    assert (
+        guessing_bounds.to_refute(guesses, 1_000, stick(2.0), 1e-6)
+        < guesses
+        < guessing_bounds.most(1_000)
+    )
+    assert sum(guessing_bounds.plan_guesses(50, stick(4.0), 1e-6)) == guessing_bounds.most(50)

@@ -21,8 +21,8 @@ from exact import distribution, probabilities
 from pytest_dp.oracles import branching
 from pytest_dp.oracles.paths import explore_paths
 from pytest_dp.running import laws
+from pytest_dp.running.generator_stand_ins import CannotInstrument
 from pytest_dp.running.laws import Law
-from pytest_dp.running.stand_ins import CannotInstrument
 
 TOLERANCE = 1e-12
 

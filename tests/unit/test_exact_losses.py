@@ -19,7 +19,7 @@ from pytest_dp.oracles.enumerated import delta_of, eps_at, group_outputs, pair_p
 from pytest_dp.oracles.factors import compare, factor_laws
 from pytest_dp.privacy import HockeyStick
 from pytest_dp.running.deadline import Deadline
-from pytest_dp.running.stand_ins import CannotInstrument
+from pytest_dp.running.generator_stand_ins import CannotInstrument
 
 RNG = np.random.default_rng(16)
 

@@ -18,7 +18,7 @@ from zoo import Broken, BrokenMapping, Plain, Point, Readable, Unset, itself
 from pytest_dp import audit
 from pytest_dp.counterexample import simplest_event
 from pytest_dp.outputs.features import features
-from pytest_dp.outputs.outcome import Raised
+from pytest_dp.outputs.raised import Raised
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.readers.indexed import at_indices
 

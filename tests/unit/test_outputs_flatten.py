@@ -17,7 +17,7 @@ import zoo
 
 from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.leaves import NUMBER
-from pytest_dp.outputs.outcome import Raised
+from pytest_dp.outputs.raised import Raised
 from pytest_dp.outputs.table import concatenate, tabulate
 
 

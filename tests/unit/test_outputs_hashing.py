@@ -15,8 +15,8 @@ from zoo import Colour, Point
 from pytest_dp.counterexample import is_constant
 from pytest_dp.outputs.features import all_features
 from pytest_dp.outputs.hashing import hashes
-from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.paired_outputs import PairedOutputs
+from pytest_dp.outputs.raised import Raised
 from pytest_dp.outputs.table import tabulate
 
 
@@ -40,7 +40,7 @@ import sys
 sys.path.insert(0, "tests/unit")
 from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.table import tabulate
-from pytest_dp.outputs.outcome import Raised
+from pytest_dp.outputs.raised import Raised
 outputs = [
     "a", "b", None, True, 1.5, [True, "a", 2], {"x": "a", "y": None}, {"b", "a", "c"}, (1, "z"),
     Raised("KeyError"), b"c", [["a"], {"k": frozenset("ab")}],

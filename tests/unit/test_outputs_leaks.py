@@ -20,7 +20,7 @@ from searching import best_events, look, planted
 from zoo import Child, Private, Slotted
 
 from pytest_dp.outputs.features import all_features
-from pytest_dp.outputs.outcome import Raised
+from pytest_dp.outputs.raised import Raised
 
 N = 600
 

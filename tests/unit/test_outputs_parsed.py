@@ -20,7 +20,7 @@ from pytest_dp.basics.errors import ClaimError
 from pytest_dp.outputs.events import Between, Event
 from pytest_dp.outputs.feature import leaf
 from pytest_dp.outputs.features import features, user_features
-from pytest_dp.outputs.outcome import Raised
+from pytest_dp.outputs.raised import Raised
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.privacy import ApproximateDP
 from pytest_dp.readers.parsed import parse_text

@@ -14,8 +14,8 @@ from searching import look
 from pytest_dp.outputs.feature import Feature, leaf
 from pytest_dp.outputs.features import all_features, features
 from pytest_dp.outputs.leaves import category, without_last_digits
-from pytest_dp.outputs.outcome import Raised
 from pytest_dp.outputs.place_choice import MAX_PLACES, choose
+from pytest_dp.outputs.raised import Raised
 from pytest_dp.outputs.rounding import NO_ROOM, clusters, room, tolerance_of
 from pytest_dp.outputs.table import tabulate
 

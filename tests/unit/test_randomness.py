@@ -22,13 +22,13 @@ import pytest
 from numpy.random import default_rng
 
 from pytest_dp.oracles.enumerating import enumerate_outputs
-from pytest_dp.outputs.outcome import Raised
+from pytest_dp.outputs.raised import Raised
 from pytest_dp.running.calling import Call
 from pytest_dp.running.copies import Pristine
 from pytest_dp.running.deadline import Deadline
+from pytest_dp.running.generator_stand_ins import CannotInstrument
 from pytest_dp.running.instrumented import run_instrumented
 from pytest_dp.running.modules import modules_replaced
-from pytest_dp.running.stand_ins import CannotInstrument
 from pytest_dp.running.tape import Tape
 
 numpy_rng = np.random.default_rng(5)

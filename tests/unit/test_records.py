@@ -26,7 +26,7 @@ from pytest_dp.records import storing
 from pytest_dp.records.comparing import OTHER, STRONGER, WEAKER, claim_changes
 from pytest_dp.records.entries import entry
 from pytest_dp.records.judging import WEAKENED, Collected, counterparts, judge
-from pytest_dp.records.texts import brief, text_of
+from pytest_dp.records.stable_texts import brief, text_of
 
 
 def mechanism(d, rng):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from drawing import at_work, draws_of, measure, scalar, warm
 
-from pytest_dp.outputs.outcome import same
+from pytest_dp.outputs.raised import same
 from pytest_dp.running.chunks import CHUNK, Chunk, cut_draw, group_chunks
 from pytest_dp.running.deadline import Deadline, OutOfTime
 

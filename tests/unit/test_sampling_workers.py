@@ -13,7 +13,7 @@ import pytest
 from drawing import at_work, sampler
 
 from pytest_dp.basics.errors import MechanismError
-from pytest_dp.outputs.outcome import same
+from pytest_dp.outputs.raised import same
 from pytest_dp.running.chunks import Input
 from pytest_dp.running.deadline import Deadline
 from pytest_dp.running.sampler import SampleRequest

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from pytest_dp.claiming.claim import Arguments
-from pytest_dp.outputs.outcome import Raised
+from pytest_dp.outputs.raised import Raised
 from pytest_dp.pairs.movement import Movement, Movements
 from pytest_dp.pairs.noiseless import NoiselessRunner
 from pytest_dp.running.calling import prepare

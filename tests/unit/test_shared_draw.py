@@ -11,7 +11,7 @@ import scipy
 from exact import distribution, probabilities
 from scipy.integrate import quad
 
-from pytest_dp.running.stand_ins import CannotInstrument
+from pytest_dp.running.generator_stand_ins import CannotInstrument
 
 pytestmark = pytest.mark.slow
 

@@ -12,7 +12,7 @@ from exact import call_of
 from pytest_dp.methods.smooth import HARD, STEEPNESS, Smooth, Smoothing
 from pytest_dp.methods.smoothed import Output, Smoothed
 from pytest_dp.running.deadline import Deadline
-from pytest_dp.running.stand_ins import CannotInstrument
+from pytest_dp.running.generator_stand_ins import CannotInstrument
 
 
 class Numbers:

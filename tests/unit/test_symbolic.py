@@ -22,13 +22,13 @@ from pytest_dp.running.copies import Pristine
 z3 = pytest.importorskip("z3")
 
 
-from pytest_dp.proposers.arrays import arrays_of_stand_ins  # noqa: E402
 from pytest_dp.proposers.functions import NAMES  # noqa: E402
-from pytest_dp.proposers.leaves import Variables, literal  # noqa: E402
-from pytest_dp.proposers.numbers import Truth  # noqa: E402
+from pytest_dp.proposers.input_leaves import Variables, literal  # noqa: E402
 from pytest_dp.proposers.proposing import Explorer  # noqa: E402
 from pytest_dp.proposers.solving import Questions  # noqa: E402
-from pytest_dp.proposers.texts import Text  # noqa: E402
+from pytest_dp.proposers.stand_in_arrays import arrays_of_stand_ins  # noqa: E402
+from pytest_dp.proposers.stand_in_numbers import Truth  # noqa: E402
+from pytest_dp.proposers.stand_in_texts import Text  # noqa: E402
 from pytest_dp.proposers.trace import Trace  # noqa: E402
 
 pytestmark = [pytest.mark.usefixtures("few_pairs"), pytest.mark.spot(5)]

@@ -29,9 +29,9 @@ from pytest_dp.oracles.alignment import Move, align
 from pytest_dp.oracles.checking import NotAligned
 from pytest_dp.oracles.shift_loss import LossBound
 from pytest_dp.privacy.guarantees import Guarantee
+from pytest_dp.running.generator_stand_ins import CannotInstrument
 from pytest_dp.running.laws import LAPLACE, NORMAL, Law
 from pytest_dp.running.requests import Site
-from pytest_dp.running.stand_ins import CannotInstrument
 
 MIN_TOO_SMALL = 1.25
 """How many times too small the noise of an output is, at least, to be named. Larger: leaks are not

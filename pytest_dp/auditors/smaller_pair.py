@@ -13,7 +13,7 @@ from pytest_dp.auditors.betting_audit import BettingAudit
 from pytest_dp.auditors.pair_state import PairState, edge
 from pytest_dp.basics.errors import MechanismError
 from pytest_dp.data.relations import OfRecords, Pair
-from pytest_dp.outputs.outcome import Raised
+from pytest_dp.outputs.raised import Raised
 from pytest_dp.protocols import Search
 from pytest_dp.registry import load
 from pytest_dp.running.deadline import OutOfTime

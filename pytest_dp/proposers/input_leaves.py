@@ -12,9 +12,9 @@ import numpy as np
 import z3
 
 from pytest_dp.data.fields import fields_of, with_field
-from pytest_dp.proposers.numbers import Truth, number, term
 from pytest_dp.proposers.solving import Model
-from pytest_dp.proposers.texts import text
+from pytest_dp.proposers.stand_in_numbers import Truth, number, term
+from pytest_dp.proposers.stand_in_texts import text
 from pytest_dp.proposers.trace import Trace
 
 LARGEST_NUMBER = 2.0**32

@@ -8,7 +8,7 @@ from typing import Any
 
 import z3
 
-from pytest_dp.proposers.numbers import Truth, number
+from pytest_dp.proposers.stand_in_numbers import Truth, number
 from pytest_dp.proposers.stand_ins import Operator, StandIn, plain_value
 from pytest_dp.proposers.trace import Trace
 
