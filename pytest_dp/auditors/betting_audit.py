@@ -192,7 +192,7 @@ class BettingAudit:
 
     @property
     def _may_go_beyond(self) -> bool:
-        """Whether a search may propose pairs beyond the claim, which are told apart."""
+        """True if a search may propose pairs beyond the claim, whose violations are reported apart."""
         apart = self.session.settings.beyond == "tell" and self.key != Purpose.OUTSIDE
         return apart and bool(self.queue.source.proposers)
 
@@ -234,12 +234,12 @@ class BettingAudit:
 
     @property
     def is_broken_beyond(self) -> bool:
-        """Whether the claim is refuted on pairs beyond what it gives, which is told apart."""
+        """True if the claim is refuted on pairs beyond what it gives, which is reported apart."""
         return self._outside is not None and self._outside.refuted
 
     @property
     def caught(self) -> Caught:
-        """What would have been caught, with 95 % power, on the pairs that the claim gives."""
+        """The losses that would have been caught, with 95 % power, on the pairs that the claim gives."""
         return caught_by(self.queue.seen_given, self.planned())
 
     @property
@@ -343,5 +343,5 @@ class BettingAudit:
 
     @property
     def refuted(self) -> bool:
-        """Whether the claim is refuted, by this run or by it and earlier ones."""
+        """True if the claim is refuted, by this run or by it and earlier ones."""
         return self.refuted_before or self.ledger.refuted

@@ -84,7 +84,7 @@ def compute_within(seconds: float, function: Callable[[], T]) -> T:
 
 
 class Budget:
-    """What an audit may spend, and what is left of it.
+    """The time, runs and alpha that an audit may spend, and those that are left.
 
     It counts from when `watch` was started. Once the claim is refuted, `shown_runs` is by how many
     runs the violation is shown, and `report_deadline` is when what takes longer than was planned is
@@ -148,7 +148,7 @@ class Budget:
 
     @property
     def run_text(self) -> str:
-        """What a run takes, for people: ``2.1 ms``, ``0.3 s``."""
+        """The time of a run, for people: ``2.1 ms``, ``0.3 s``."""
         cost = self._sampler.time_a_run or 0.0
         return f"{1e3 * cost:.2g} ms" if cost < 0.0995 else f"{cost:.2g} s"
 

@@ -50,7 +50,7 @@ CUT_OFF = (
 
 @dataclass(frozen=True, slots=True)
 class Tested:
-    """What was counted on held-out samples."""
+    """The counts of an event on held-out samples."""
 
     counts: Counts
     varying_shares: tuple[float, ...] = ()

@@ -1,4 +1,4 @@
-"""Whether a mechanism answers otherwise after its module was imported anew.
+"""A comparison of a mechanism's answers with those after a new import of its module.
 
 Noise that a secret decides which was drawn at the import is the same in all copies and forks,
 whatever is added to it in each run.

@@ -1,4 +1,4 @@
-"""Whether runs of one mechanism, in their order, look independent of each other.
+"""Tests of whether runs of one mechanism, in their order, are independent of each other.
 
 Where nothing can be started afresh, an answer that is drawn once and then repeated is told from
 missing noise by this alone. What was drawn once and is never repeated as it is, such as noise of a

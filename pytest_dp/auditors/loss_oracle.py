@@ -45,12 +45,12 @@ class KnownLosses:
 
     @property
     def may_exceed(self) -> bool:
-        """Whether a loss is above the claim, or likely to be."""
+        """True if a loss is above the claim, or likely to be."""
         return False
 
     @property
     def is_within(self) -> bool:
-        """Whether it is known on all pairs that the claim gives, and nowhere above the claim."""
+        """True if the loss is known on all pairs that the claim gives, and nowhere above the claim."""
         return False
 
     @property

@@ -86,7 +86,7 @@ class ClaimPairs(PairQueue[PairState]):
 
     @property
     def all_seen(self) -> bool:
-        """Whether all pairs so far were looked at."""
+        """True if all pairs so far were looked at."""
         return len(self.seen) == len(self.states)
 
     def looks_broken(self, state: PairState) -> bool:

@@ -1,4 +1,4 @@
-"""What an audit takes over from earlier ones of the same claim: pairs to begin with, evidence."""
+"""Pairs to begin with, and evidence, that an audit takes over from earlier ones of its claim."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pytest_dp.results.evidence import Evidence, e_value
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """What earlier audits have left. Both are asked once the inputs of a promise are looked up."""
+    """The pairs and evidence of earlier audits, asked for once a promise's inputs are looked up."""
 
     pairs: Callable[[Promise], list[Pair]] = lambda promise: []  # noqa: ARG005
     """What broke the promise before, to be tried first."""

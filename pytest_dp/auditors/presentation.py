@@ -1,4 +1,4 @@
-"""What is shown of an attack: a counterexample, a sentence, and pictures.
+"""Presentation of an attack: a counterexample, a sentence, and pictures.
 
 All of it comes of what was counted and kept anyway: nothing is run for it.
 """

@@ -1,4 +1,4 @@
-"""What an audit begins with, and what it finds: values that its stages hand to each other."""
+"""The session and the finding of an audit: values that its stages hand to each other."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class AuditFinding:
-    """What a method has found of a claim."""
+    """The finding of a method about a claim."""
 
     result: AuditResult
     pair: Pair | None = None

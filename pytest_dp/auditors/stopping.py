@@ -1,4 +1,4 @@
-"""What a sequential audit would have caught so far, and whether it knows enough to stop.
+"""The losses that a sequential audit would have caught so far, which decide when it stops.
 
 Everything here looks at records of bets that were made, and is approximate: it decides when to stop
 looking for a violation, and what is said about a claim that stands; never that it is broken.
@@ -58,7 +58,7 @@ are weak; with less, more mechanisms pass as strong whose leak shows where nobod
 
 @dataclass(frozen=True, slots=True)
 class Caught:
-    """What an audit would have caught, and what it knows of the mechanism as it is (approximate).
+    """The losses that an audit would have caught, and that it does not rule out (approximate).
 
     In the claim's parameter.
     """

@@ -1,4 +1,4 @@
-"""What is shown of a search: an event that a person can read, or else a learned attack."""
+"""The event that a search shows: one that a person can read, or else a learned attack."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def cautious(
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """What goes into the test."""
+    """The event of a pair that is counted and shown."""
 
     state: PairState
     event: Event | Attack

@@ -52,7 +52,7 @@ class ByScore:
 
 @dataclass(frozen=True, slots=True)
 class ByEvent:
-    """Whether an output is in an event, or one of some."""
+    """Bins of outputs by whether they are in an event, or in which of some."""
 
     event: Event | WholeOutputs
 

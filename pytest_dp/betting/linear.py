@@ -62,7 +62,7 @@ class Design:
 
     @property
     def names(self) -> list[str]:
-        """What each column is."""
+        """The meaning of each column."""
         kinds = [kind if (kind, what) in SPECIAL else what for _, (kind, what) in self.flags]
         flags = [f"{f.text}: {what}" for (f, _), what in zip(self.flags, kinds, strict=True)]
         return [feature.text for feature, *_ in self.numbers] + flags

@@ -1,4 +1,4 @@
-"""What a posterior says of outputs: their score, and attacks that go by it."""
+"""Scores of outputs by a posterior, and attacks that go by them."""
 
 from __future__ import annotations
 

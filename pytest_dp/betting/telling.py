@@ -1,4 +1,4 @@
-"""What a score looks at: the quantities that add most to it, and what they typically are."""
+"""The quantities that add most to a score, and their typical values."""
 
 from __future__ import annotations
 

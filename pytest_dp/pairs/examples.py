@@ -1,4 +1,4 @@
-"""What a claim's examples say: which datasets are inside the claim, and which are beyond them.
+"""Datasets inside a claim by its examples, and beyond them.
 
 Inside are datasets of the examples' records, none more often than some example has it and in an
 order that the examples have, as records may be unique and data may be sorted; what holds within
@@ -34,7 +34,7 @@ changed."""
 
 
 class Bounds:
-    """What a claim gives; here everything: pairs that the user states, what a strategy yields.
+    """The inputs that a claim gives; here all: stated pairs, and those of a strategy.
 
     Pairs of whole large examples say themselves what of them is beyond it.
     """
@@ -90,7 +90,7 @@ class _Entry(NamedTuple):
 
 
 class Examples(Bounds):
-    """What examples say of datasets; at least one of them has a record.
+    """Properties that all examples share; at least one of them has a record.
 
     The datasets that were `made` count as examples too, where the relation makes nothing else of
     the examples: a record may then occur once more, and in any order.
@@ -325,7 +325,7 @@ class Examples(Bounds):
 
     @cached_property
     def _spans(self) -> list[dict[Hashable, tuple[int, int]]]:
-        """Of each example the first and the last place of each record."""
+        """The first and the last place of each record in each example."""
         spans = []
         for keys in self._keys:
             last = {content: at for at, content in enumerate(keys)}

@@ -37,7 +37,7 @@ NOTHING_MOVES = Movement(0.0)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Noise:
-    """What draws reach, for outputs of one form and runs with the same draws."""
+    """The numbers that draws reach, for outputs of one form and runs with the same draws."""
 
     varies: Bools
     """Which numbers any draw changes."""

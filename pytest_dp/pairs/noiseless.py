@@ -55,7 +55,7 @@ what draws so in other runs alone is noticed later the larger this is."""
 
 @dataclass(frozen=True, slots=True)
 class GeneratorCall:
-    """What one call of a generator asked for."""
+    """The request of one call of a generator."""
 
     method: str
     law: Hashable
@@ -67,7 +67,7 @@ class GeneratorCall:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NoiselessRun:
-    """What one run asked for, and what it returned."""
+    """The requests and the output of one run."""
 
     draws: tuple[GeneratorCall, ...]
     output: OutputReading

@@ -1,4 +1,4 @@
-"""What holds within each example, and need not hold of a dataset made of records of several.
+"""Properties of each example that a dataset made of records of several need not have.
 
 A file holds one week, rows have one length, a day comes once for each user, events of an hour are
 in the order of their minutes: a mechanism may rely on it. Nothing here looks for more than two

@@ -138,7 +138,7 @@ class PairSource:
 
     @property
     def exhausted(self) -> bool:
-        """Whether nothing more will be proposed."""
+        """True if nothing more will be proposed."""
         return not self._waiting
 
     def more(self, name: str = "") -> Pair | None:

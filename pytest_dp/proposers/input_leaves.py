@@ -26,7 +26,7 @@ MAX_TEXT = 60
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What values of a field a strategy was seen to yield: numbers, and letters of texts."""
+    """The values of a field that a strategy was seen to yield: numbers, and letters of texts."""
 
     low: float = -LARGEST_NUMBER
     high: float = LARGEST_NUMBER

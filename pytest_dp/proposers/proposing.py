@@ -76,7 +76,7 @@ class _Runs:
 
     @property
     def facts(self) -> list[Any]:
-        """What inputs have to fulfil, whichever way the runs go."""
+        """Conditions that inputs have to fulfil, whichever way the runs go."""
         return [*self.stage.facts, *(fact for _, fact in (*self.d1.facts, *self.d2.facts))]
 
 

@@ -197,7 +197,7 @@ class Number(_Arithmetic):
 
 
 class Truth(_Arithmetic):
-    """Whether a condition holds; it is decided only where the mechanism asks."""
+    """A condition, which is decided only where the mechanism asks whether it holds."""
 
     def __init__(self, trace: Trace, held: bool, condition: Any) -> None:
         self.trace, self.value, self.condition = trace, held, condition

@@ -22,7 +22,7 @@ def plain_value(value: Any) -> Any:
 
 
 class StandIn:
-    """What all stand-ins have in common. A copy is the same one, and a pickle is its value."""
+    """A stand-in for a value. A copy is the same one, and a pickle is its value."""
 
     _is_symbolic = True
     trace: Trace

@@ -1,4 +1,4 @@
-"""What a run on stand-ins did: its decisions, with the conditions that they depend on."""
+"""The trace of a run on stand-ins: its decisions, with the conditions that they depend on."""
 
 from __future__ import annotations
 
