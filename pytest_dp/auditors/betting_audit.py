@@ -192,7 +192,7 @@ class BettingAudit:
 
     @property
     def _may_go_beyond(self) -> bool:
-        """True if a search may propose pairs beyond the claim, whose violations are reported apart."""
+        """True if a search may propose pairs beyond the claim, which are reported apart."""
         apart = self.session.settings.beyond == "tell" and self.key != Purpose.OUTSIDE
         return apart and bool(self.queue.source.proposers)
 
@@ -239,7 +239,7 @@ class BettingAudit:
 
     @property
     def caught(self) -> Caught:
-        """The losses that would have been caught, with 95 % power, on the pairs that the claim gives."""
+        """The losses that would have been caught, with 95 % power, on the claim's pairs."""
         return caught_by(self.queue.seen_given, self.planned())
 
     @property

@@ -50,7 +50,7 @@ class KnownLosses:
 
     @property
     def is_within(self) -> bool:
-        """True if the loss is known on all pairs that the claim gives, and nowhere above the claim."""
+        """True if the loss is known on all pairs of the claim, and nowhere above the claim."""
         return False
 
     @property
