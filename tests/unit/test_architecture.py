@@ -74,6 +74,54 @@ def test_rooms_know_only_those_below():
     assert not upwards
 
 
+def test_names_that_the_page_gives_exist():
+    for dotted in re.findall(r"`((?:\w+\.)+\w+)(?:\(.*?\))?`", PAGE.split("## An audit")[1]):
+        if dotted.endswith(".py"):
+            continue
+        *path, last = dotted.split(".")
+        tree = modules().get(".".join(["pytest_dp", *path]))
+        assert tree is not None, dotted
+        named = {getattr(node, "name", None) for node in tree.body}
+        named |= {
+            target.id
+            for node in tree.body
+            if isinstance(node, ast.Assign | ast.AnnAssign)
+            for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+            if isinstance(target, ast.Name)
+        }
+        assert last in named or ".".join(["pytest_dp", *path, last]) in modules(), dotted
+    for path in re.findall(r"`([\w/]+\.py)`", PAGE.split("## An audit")[1]):
+        assert (HOUSE / path).is_file(), path
+
+
+def test_only_public_modules_of_hypothesis_are_imported():
+    private = re.compile(r"hypothesis\.(internal|control|_(?!_)|strategies\._)")
+    names = set()
+    for tree in modules().values():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                names |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                names |= {f"{node.module}.{alias.name}" for alias in node.names}
+    assert not {name for name in names if private.match(name)}
+
+
+def test_only_the_budget_holds_shares_of_alpha():
+    spent = {
+        name
+        for name, tree in modules().items()
+        if name.startswith("pytest_dp.auditors.")
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign | ast.AnnAssign)
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+        if isinstance(target, ast.Name) and target.id in SHARES_OF_ALPHA
+    }
+    assert spent == {"pytest_dp.auditors.budget"}
+
+
+SHARES_OF_ALPHA = {"COUPLED_SHARE", "DIVERGENCE_SHARE", "SHARE_OF_FEW"}
+
+
 KERNEL = ("auditors", "betting", "statistics")
 CLOCKS = {"Deadline", "Stopwatch", "within", "compute_interruptibly"}
 """Calls that begin to count time, or end with it."""
