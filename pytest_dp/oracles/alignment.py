@@ -23,7 +23,7 @@ import numpy as np
 
 from pytest_dp.basics.arrays import Floats
 from pytest_dp.oracles.checking import Memory, NotAligned, Pairing
-from pytest_dp.oracles.direction import REPLAYS_WITH_JUMPS, Direction
+from pytest_dp.oracles.direction import MANY_REPLAYS, Direction
 from pytest_dp.oracles.handing_out import Replayer
 from pytest_dp.oracles.shift_loss import LossBound, largest, loss_of_shift
 from pytest_dp.oracles.standard_draws import Plan
@@ -129,7 +129,7 @@ def _find_alignment(
     outputs = {each.pairing.source: each.outputs() for each in directions}
     from_laws = min(map(len, outputs.values()))
     if len(outputs) == 1:
-        many = replays >= REPLAYS_WITH_JUMPS
+        many = replays >= MANY_REPLAYS
         outputs[1 - first] = directions[0].outputs_on_target(OUTPUTS_ON_TARGET) if many else []
     made = sum(each.replays for each in directions)
     bound = largest(bounds)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -24,7 +24,6 @@ from pytest_dp.oracles.handing_out import (
 from pytest_dp.oracles.standard_draws import Numbers, Pinned, Plan
 from pytest_dp.outputs.flatten import flatten
 from pytest_dp.outputs.raised import Raised, same
-from pytest_dp.running.laws import Law
 
 ROUNDING_TRIALS = 6
 """Replays with draws moved by rounding errors, where outputs differ. With fewer, a sound alignment
@@ -250,56 +249,3 @@ def _of_texts(left: str, right: str) -> float | None:
     pairs = zip(_NUMBER.findall(left), _NUMBER.findall(right), strict=True)
     found = [_difference(float(one), float(other)) for one, other in pairs]
     return None if any(each is None for each in found) else max(map(float, found))  # type: ignore[arg-type]
-
-
-# Draws on both sides of those at which outputs jump: where they are rounded, clipped or chosen.
-# A shift that is wrong by less than a step of rounding agrees with most draws, but not with these.
-
-MAX_JUMPS = 2
-"""Jumps that are looked for. Each costs as many runs as the interval is halved."""
-HALVINGS = 20
-"""Halvings of the interval with a jump. With more, the solutions of linear programs are not exact
-enough to stay on their side of it; with fewer, small errors of a shift are missed."""
-FIRST_SEED = 1_000_000
-"""Seeds of these replays begin here, beyond those of all others."""
-
-
-class InterpolatedDraws(Numbers):
-    """The numbers between those of two replays: `share` of the way from one to the other."""
-
-    def __init__(self, one: Numbers, other: Numbers, share: float, number: int) -> None:
-        self._one, self._other, self._share = one, other, share
-        self.is_of_tails = True
-        self.seed = (one.seed[0], FIRST_SEED + number)
-
-    def standard(self, order: int, law: Law, count: int) -> Floats:
-        """Return the draws, whole numbers of laws on these."""
-        one, other = (each.standard(order, law, count) for each in (self._one, self._other))
-        between: Floats = one + self._share * (other - one)
-        return np.round(between) if law.lattice else between
-
-
-def beside_jumps(
-    replays: Sequence[Numbers], output_of: Callable[[Numbers], Any]
-) -> list[InterpolatedDraws]:
-    """Return numbers on both sides of jumps between the first replay and others."""
-    outputs = [output_of(numbers) for numbers in replays]
-    others = [at for at, output in enumerate(outputs) if not agree(outputs[0], output)]
-    found: list[InterpolatedDraws] = []
-    for at in dict.fromkeys([*others[:1], *others[-1:]][:MAX_JUMPS]):
-        low, high = 0.0, 1.0
-        for step in range(HALVINGS):
-            share = 2.0**-HALVINGS if step == 0 else (low + high) / 2
-            middle = InterpolatedDraws(replays[0], replays[at], share, at * HALVINGS + step)
-            if agree(outputs[0], output_of(middle)):
-                low = share
-            elif step == 0:  # it moves with each draw
-                return found
-            else:
-                high = share
-        sides = enumerate((low, high))
-        found += [
-            InterpolatedDraws(replays[0], replays[at], share, FIRST_SEED * (1 + side) + at)
-            for side, share in sides
-        ]
-    return found

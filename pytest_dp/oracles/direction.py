@@ -23,7 +23,6 @@ from pytest_dp.oracles.checking import (
     Memory,
     NotAligned,
     Pairing,
-    beside_jumps,
 )
 from pytest_dp.oracles.gaps import LOW, ORDINARY, Most, candidates, highest, probability_above
 from pytest_dp.oracles.handing_out import ReplayedRun, Shift
@@ -37,9 +36,9 @@ FIRST_REPLAYS = 6
 """Replays that show which draws may be left out. With fewer, more is checked in vain."""
 MAX_ROUNDS = 12
 """Rounds until the shift of all draws of a path is found, as each shows where the path goes on."""
-REPLAYS_WITH_JUMPS = 100
-"""Replays from which on there are some beside jumps of outputs. With fewer, pairs of small movement
-take twice as long; with more, rounding may hide that a shift is wrong."""
+MANY_REPLAYS = 100
+"""Replays from which on a shift is searched in a few of them first. With fewer, pairs that have one
+take longer; with more, those that have none do."""
 NEW_PATHS, MAX_LOSSES = 0.15, 4
 """Where a larger share of the second half of the replays takes new paths, and these have more
 losses than that, paths that no replay took may lose more: then the largest losses of all draws
@@ -91,14 +90,10 @@ class Direction:
             raise NotAligned(NO_NOISE)
         self.check_determined(self._first[0])
         every, half = self._all, self._half
-        has_jumps = len(every) >= REPLAYS_WITH_JUMPS // (2 if self._reverse else 1)
-        if has_jumps:  # most that have no alignment show it by a few replays
+        if len(every) >= MANY_REPLAYS // (2 if self._reverse else 1):
             self._all = self._half = self._first
             self._searched()
             self._all, self._half = every, half
-        if has_jumps:
-            beside = beside_jumps(self._all, lambda numbers: self._run(numbers).output)
-            self._all, self._half = [*self._all, *beside], [*self._half, *beside]
         return self._searched()
 
     def _searched(self) -> LossBound:

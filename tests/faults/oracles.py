@@ -84,14 +84,6 @@ FAULTS = (
         LEAKS,
     ),
     Fault(
-        "no-draws-beside-jumps",
-        "oracles/direction.py",
-        "beside = beside_jumps(self._all, lambda numbers: self._run(numbers).output)",
-        "beside = []",
-        "Coarse rounding hides that a shift is wrong.",
-        ORACLES + "test_coarse_rounding_does_not_hide_that_a_shift_is_wrong",
-    ),
-    Fault(
         "turned-shift-not-turned",
         "oracles/direction.py",
         "back = {number: -moved for number, moved in shift.items()}",
