@@ -94,7 +94,7 @@ class MembershipRisk:
             lines.append(f"{one.record:>12}  {shown[0]:>12}  {shown[1]:>12}  {one.value}")
         return "\n".join(lines)
 
-    def _compared(self) -> tuple[Floats, Floats, Floats, Floats]:
+    def _compare(self) -> tuple[Floats, Floats, Floats, Floats]:
         """Return R_MS, its errors, R_T and its errors; raise ClaimError if R_T is missing."""
         if any(one.drawn is None for one in self.records):
             raise ClaimError(
@@ -113,7 +113,7 @@ class MembershipRisk:
         The standard error assumes independent records, though their games share the outputs without
         any of them, or with all. It is a little too small, and unreliable for a few records.
         """
-        fixed, error, drawn, other = self._compared()
+        fixed, error, drawn, other = self._compare()
         squares = (fixed - drawn) ** 2 - error**2 - other**2
         mean = float(squares.mean())
         spread = float(squares.std(ddof=1) / math.sqrt(len(squares))) if len(squares) > 1 else 1.0
@@ -122,7 +122,7 @@ class MembershipRisk:
 
     def miss_rate(self, threshold: float) -> MissRate:
         """Return how many records with an R_MS of the threshold or more have an R_T below it."""
-        fixed, error, drawn, other = self._compared()
+        fixed, error, drawn, other = self._compare()
         high = fixed >= threshold
         error, other = (np.maximum(by, MIN_ERROR) for by in (error, other))
         truth = (fixed / error**2 + drawn / other**2) / (1 / error**2 + 1 / other**2)
@@ -310,8 +310,8 @@ class _Drawing:
         assert kind is not None
         size, many = kind.length(self.data) - 1, kind.length(self.population)
         chosen = rng.choice(many, size, replace=many < size).tolist()
-        rows = kind.joined([self.population, self.data])
-        given = kind.taken(rows, chosen if at < 0 else [*chosen, many + at])
+        rows = kind.join_rows([self.population, self.data])
+        given = kind.take_rows(rows, chosen if at < 0 else [*chosen, many + at])
         more = {} if self.call.rng is None else {self.call.rng: rng}
         return self.call.mechanism(given, **self.call.params, **more)
 
@@ -325,7 +325,7 @@ def _others(population: Any, data: Any, targets: Sequence[Target]) -> Any:
     rest = [at for at, one in enumerate(kind.records(population)) if key(one) not in wanted]
     if not rest:
         raise invalid("population", population, "It holds only the target records.")
-    return kind.taken(kind.joined([population]), rest)
+    return kind.take_rows(kind.join_rows([population]), rest)
 
 
 def _areas(call: Call, inputs: Sequence[Any], sign: int, plan: _Plan) -> list[Areas]:

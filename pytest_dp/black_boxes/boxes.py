@@ -213,7 +213,7 @@ class Service(BlackBox):
         parts = urlsplit(_fill_in(self.url, quoted))
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         kind = {"Content-Type": _SENT[self.send]} if self.send in _SENT else {}
-        connection = self._connected()
+        connection = self._connect()
         try:
             connection.request(self.method, target, sent, {**kind, **self.headers})
             answer = connection.getresponse()
@@ -234,7 +234,7 @@ class Service(BlackBox):
             raise HTTPError(f"{answer.status} {answer.reason}" + (f": {said}" if said else ""))
         return text
 
-    def _connected(self) -> HTTPConnection:
+    def _connect(self) -> HTTPConnection:
         """Return a connection that was kept and still stands, or a new one."""
         while self._idle:
             with suppress(IndexError):  # taken by another thread

@@ -23,16 +23,16 @@ class Collection(DataType):
     def records(self, value: Any) -> list[Any]:
         return list(value)
 
-    def joined(self, datasets: Sequence[Any]) -> list[Any]:
+    def join_rows(self, datasets: Sequence[Any]) -> list[Any]:
         return list(chain.from_iterable(map(self.records, datasets)))
 
     def by_column(self, value: Any) -> Iterator[Any]:
         return columns_of_records(self.records(value))
 
-    def taken(self, rows: Any, positions: Sequence[int]) -> Any:
+    def take_rows(self, rows: Any, positions: Sequence[int]) -> Any:
         return self.make(rows[at] for at in positions)
 
-    def spanned(self, rows: Any, spans: Sequence[tuple[int, int]]) -> Any:
+    def take_spans(self, rows: Any, spans: Sequence[tuple[int, int]]) -> Any:
         return self.make(chain.from_iterable(rows[start:end] for start, end in spans))
 
     def rebuilt(self, example: Any, records: Sequence[Any]) -> Any:  # noqa: ARG002
@@ -82,10 +82,10 @@ class String(Collection):
 
     name, brackets, make = "str", ("", ""), str
 
-    def taken(self, rows: Any, positions: Sequence[int]) -> str:
+    def take_rows(self, rows: Any, positions: Sequence[int]) -> str:
         return "".join(rows[at] for at in positions)
 
-    def spanned(self, rows: Any, spans: Sequence[tuple[int, int]]) -> str:
+    def take_spans(self, rows: Any, spans: Sequence[tuple[int, int]]) -> str:
         return "".join(chain.from_iterable(rows[start:end] for start, end in spans))
 
     def rebuilt(self, example: Any, records: Sequence[Any]) -> str:  # noqa: ARG002
@@ -135,18 +135,18 @@ class Columns(DataType):
         columns = (_type(column).records(column) for column in value.values())
         return list(zip(*columns, strict=True))
 
-    def joined(self, datasets: Sequence[Any]) -> dict[Any, tuple[DataType, Any]]:
+    def join_rows(self, datasets: Sequence[Any]) -> dict[Any, tuple[DataType, Any]]:
         types = {name: _type(column) for name, column in datasets[0].items()}
         return {
-            name: (data, data.joined([dataset[name] for dataset in datasets]))
+            name: (data, data.join_rows([dataset[name] for dataset in datasets]))
             for name, data in types.items()
         }
 
-    def taken(self, rows: Any, positions: Sequence[int]) -> Any:
-        return {name: data.taken(column, positions) for name, (data, column) in rows.items()}
+    def take_rows(self, rows: Any, positions: Sequence[int]) -> Any:
+        return {name: data.take_rows(column, positions) for name, (data, column) in rows.items()}
 
-    def spanned(self, rows: Any, spans: Sequence[tuple[int, int]]) -> Any:
-        return {name: data.spanned(column, spans) for name, (data, column) in rows.items()}
+    def take_spans(self, rows: Any, spans: Sequence[tuple[int, int]]) -> Any:
+        return {name: data.take_spans(column, spans) for name, (data, column) in rows.items()}
 
     def rebuilt(self, example: Any, records: Sequence[Any]) -> Any:
         for record in records:

@@ -75,7 +75,7 @@ def length(dataset: Any) -> int:
 def taken_rows(dataset: Any, positions: Sequence[int]) -> Any:
     """Return the dataset of some rows of another one, by their positions."""
     data = _type_of_dataset(dataset)
-    return data.taken(data.joined([dataset]), positions)
+    return data.take_rows(data.join_rows([dataset]), positions)
 
 
 def joined_as(dataset: Any) -> str:

@@ -60,7 +60,7 @@ class Describer(Visitor):
             note_fault(error, "describing a value")
             return shorten(f"<{type(value).__name__}>", self.width)
 
-    def joined(self, texts: Iterable[str]) -> str:
+    def join_texts(self, texts: Iterable[str]) -> str:
         """Join texts with commas, and stop once they are wider than the limit."""
         joined = ""
         for text in texts:
@@ -83,7 +83,7 @@ class Describer(Visitor):
             if len(texts[at]) > fair:
                 texts[at] = self._entry(items[at], fair, depth)
             room -= len(texts[at]) + len(", ")
-        return f"{{{self.joined(texts.values())}}}"
+        return f"{{{self.join_texts(texts.values())}}}"
 
     def _entry(self, item: tuple[Any, Any], width: int, depth: int) -> str:
         """Return an entry of a dict, with most of the room for its value."""
@@ -129,7 +129,7 @@ class Describer(Visitor):
         else:
             inside = (self.text(record, depth + 1) for record in data.records(value))
         comma = "," if data.name == "tuple" and data.length(value) == 1 else ""
-        return f"{opening}{self.joined(inside)}{comma}{closing}", closing
+        return f"{opening}{self.join_texts(inside)}{comma}{closing}", closing
 
 
 def _ends(value: Any, data: DataType, n: int, limit: int) -> tuple[list[Any], list[Any]]:
@@ -138,9 +138,9 @@ def _ends(value: Any, data: DataType, n: int, limit: int) -> tuple[list[Any], li
         records = data.records(value)
         return records[: min(limit, n - 1)], records[-1:]
     # Only these records are converted: there may be millions.
-    rows = data.joined([value])
-    head = data.records(data.taken(rows, range(min(limit, max(n - 1, 0)))))
-    return head, data.records(data.taken(rows, [n - 1] if n else []))
+    rows = data.join_rows([value])
+    head = data.records(data.take_rows(rows, range(min(limit, max(n - 1, 0)))))
+    return head, data.records(data.take_rows(rows, [n - 1] if n else []))
 
 
 def _as_many_as_fit(texts: Iterable[str], room: int) -> list[str]:

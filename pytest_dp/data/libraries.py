@@ -46,14 +46,14 @@ class NumpyArray(OfLibrary):
             return iter([value[name] for name in value.dtype.names] if value.ndim == 1 else [])
         return iter([value] if value.ndim == 1 else value.reshape(len(value), -1).T)
 
-    def joined(self, datasets: Sequence[Any]) -> Any:
+    def join_rows(self, datasets: Sequence[Any]) -> Any:
         return datasets[0] if len(datasets) == 1 else self.module.concatenate(datasets)
 
-    def taken(self, rows: Any, positions: Sequence[int]) -> Any:
+    def take_rows(self, rows: Any, positions: Sequence[int]) -> Any:
         # NumPy takes an empty list of indices for one of floats.
         return rows[list(positions)] if positions else rows[:0].copy()
 
-    def spanned(self, rows: Any, spans: Sequence[tuple[int, int]]) -> Any:
+    def take_spans(self, rows: Any, spans: Sequence[tuple[int, int]]) -> Any:
         return self.module.concatenate([rows[start:end] for start, end in [*spans, (0, 0)]])
 
     def rebuilt(self, example: Any, records: Sequence[Any]) -> Any:
@@ -140,15 +140,15 @@ class _Pandas(OfLibrary):
         dtypes = value.dtypes if value.ndim > 1 else [value.dtype]
         return self.detail(value), list(map(repr, dtypes)), repr(index.dtype), labels
 
-    def joined(self, datasets: Sequence[Any]) -> Any:
+    def join_rows(self, datasets: Sequence[Any]) -> Any:
         if len(datasets) == 1:
             return datasets[0]
         return self.module.concat(datasets, ignore_index=True)
 
-    def taken(self, rows: Any, positions: Sequence[int]) -> Any:
+    def take_rows(self, rows: Any, positions: Sequence[int]) -> Any:
         return rows.iloc[list(positions)].reset_index(drop=True)
 
-    def spanned(self, rows: Any, spans: Sequence[tuple[int, int]]) -> Any:
+    def take_spans(self, rows: Any, spans: Sequence[tuple[int, int]]) -> Any:
         parts = [rows.iloc[start:end] for start, end in [*spans, (0, 0)]]
         return self.module.concat(parts, ignore_index=True)
 
@@ -250,13 +250,13 @@ class Series(_Series, _Pandas):
 class _Polars(OfLibrary):
     library = "polars"
 
-    def joined(self, datasets: Sequence[Any]) -> Any:
+    def join_rows(self, datasets: Sequence[Any]) -> Any:
         return self.module.concat(datasets)
 
-    def taken(self, rows: Any, positions: Sequence[int]) -> Any:
+    def take_rows(self, rows: Any, positions: Sequence[int]) -> Any:
         return rows[list(positions)] if positions else rows.clear()
 
-    def spanned(self, rows: Any, spans: Sequence[tuple[int, int]]) -> Any:
+    def take_spans(self, rows: Any, spans: Sequence[tuple[int, int]]) -> Any:
         return self.module.concat([rows.slice(s, end - s) for s, end in [*spans, (0, 0)]])
 
     def _kind(self, kind: Any, writer: Writer) -> str:
@@ -331,13 +331,13 @@ class ArrowTable(_Table):
     def records(self, value: Any) -> list[Any]:
         return list(zip(*(column.to_pylist() for column in value.columns), strict=True))
 
-    def joined(self, datasets: Sequence[Any]) -> Any:
+    def join_rows(self, datasets: Sequence[Any]) -> Any:
         return self.module.concat_tables(datasets)
 
-    def taken(self, rows: Any, positions: Sequence[int]) -> Any:
+    def take_rows(self, rows: Any, positions: Sequence[int]) -> Any:
         return rows.take(self.module.array(positions, type=self.module.int64()))
 
-    def spanned(self, rows: Any, spans: Sequence[tuple[int, int]]) -> Any:
+    def take_spans(self, rows: Any, spans: Sequence[tuple[int, int]]) -> Any:
         return self.module.concat_tables([rows.slice(s, end - s) for s, end in [*spans, (0, 0)]])
 
     def by_column(self, value: Any) -> Iterator[Any]:

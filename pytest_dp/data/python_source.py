@@ -96,7 +96,7 @@ class SourceWriter(Visitor):
     def too_deep(self, value: Any) -> str:
         raise NoSource(value)
 
-    def joined(self, texts: Iterable[str]) -> str:
+    def join_texts(self, texts: Iterable[str]) -> str:
         """Join texts with commas; in lines of a common width, if that is wanted and needed."""
         parts = list(texts)
         if not self._lines or sum(map(len, parts)) <= LINE_WIDTH:

@@ -33,12 +33,12 @@ class RecordPool:
     def __init__(self, datasets: Sequence[Any]) -> None:
         self._type: DataType = type_of(datasets[0])  # type: ignore[assignment]
         filled = [dataset for dataset in datasets if self._type.length(dataset)] or datasets[:1]
-        self.example, self._rows = filled[0], self._type.joined(filled)
+        self.example, self._rows = filled[0], self._type.join_rows(filled)
         if self.unique or len(filled) == 1:
             self.records = [record for dataset in filled for record in self._type.records(dataset)]
         else:  # as they are once joined: 1 is 1.0 among floats
             runs = range(sum(map(self._type.length, filled)))
-            self.records = self._type.records(self._type.taken(self._rows, runs))
+            self.records = self._type.records(self._type.take_rows(self._rows, runs))
         self._native = len(self.records)
         ends = [0, *accumulate(map(self._type.length, datasets))]
         self.given = [tuple(range(start, end)) for start, end in pairwise(ends)]
@@ -76,18 +76,18 @@ class RecordPool:
         """Return the dataset at these positions, always a new object."""
         added = sorted({at for at in positions if at >= self._native})
         if not added:
-            return self._type.taken(self._rows, positions)
+            return self._type.take_rows(self._rows, positions)
         # Added records come from no dataset, and are converted to the types of the example.
         added_rows = rebuilt(self.example, [self.records[at] for at in added])
         natives = [at for at in positions if at < self._native]
-        rows = self._type.joined([*self._parts(natives), added_rows])
+        rows = self._type.join_rows([*self._parts(natives), added_rows])
         place = {at: len(natives) + row for row, at in enumerate(added)}
         native_rows = iter(range(len(natives)))
         order = [place[at] if at in place else next(native_rows) for at in positions]
-        return self._type.taken(rows, order)
+        return self._type.take_rows(rows, order)
 
     def _parts(self, natives: Sequence[int]) -> list[Any]:
-        return [self._type.taken(self._rows, natives)] if natives else []
+        return [self._type.take_rows(self._rows, natives)] if natives else []
 
     def kept(self, positions: Positions) -> Positions:
         """Return the positions whose records are read."""
@@ -116,7 +116,7 @@ class ThinPool(RecordPool):
             all_rows if rows is None else rows for all_rows, rows in zip(of_all, kept, strict=True)
         ]
         self._type = type_of(datasets[0])  # type: ignore[assignment]
-        self._rows = self._type.joined([data for data in datasets if self._type.length(data)])
+        self._rows = self._type.join_rows([data for data in datasets if self._type.length(data)])
         self.given = []
         self._spans: list[tuple[int, int]] = []
         self._whole: dict[Positions, Any] = {}
@@ -137,7 +137,7 @@ class ThinPool(RecordPool):
             start = end
         self._native, self._rank = len(self._spans), {}
         self.gaps = frozenset(range(self._native)).difference(read)
-        self.example = self._type.taken(self._rows, [self._spans[at][0] for at in read])
+        self.example = self._type.take_rows(self._rows, [self._spans[at][0] for at in read])
         self.records = [None] * self._native
         self.same = list(range(self._native))
         self._first = {}
@@ -172,12 +172,12 @@ class ThinPool(RecordPool):
             parts.append(self._copy(spans))
         if len(parts) == 1:
             return parts[0]
-        return self._type.spanned(self._type.joined(parts), [(0, sum(map(length, parts)))])
+        return self._type.take_spans(self._type.join_rows(parts), [(0, sum(map(length, parts)))])
 
     def _copy(self, spans: Sequence[tuple[int, int]]) -> Any:
         """Return the rows of these spans."""
         rows = sum(end - start for start, end in spans)
         if rows >= LONG_SPAN * len(spans):
-            return self._type.spanned(self._rows, spans)
+            return self._type.take_spans(self._rows, spans)
         each_row = chain.from_iterable(range(start, end) for start, end in spans)
-        return self._type.taken(self._rows, list(each_row))
+        return self._type.take_rows(self._rows, list(each_row))

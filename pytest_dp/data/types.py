@@ -93,22 +93,22 @@ class DataType(ABC):
         """Return the records as plain Python objects, in order."""
 
     @abstractmethod
-    def joined(self, datasets: Sequence[Any]) -> Any:
+    def join_rows(self, datasets: Sequence[Any]) -> Any:
         """Return the rows of all datasets, at least one.
 
         Those of a set in the order of `records`.
         """
 
     @abstractmethod
-    def taken(self, rows: Any, positions: Sequence[int]) -> Any:
+    def take_rows(self, rows: Any, positions: Sequence[int]) -> Any:
         """Return the dataset of the rows at these positions, always a new object."""
 
-    def spanned(self, rows: Any, spans: Sequence[tuple[int, int]]) -> Any:
+    def take_spans(self, rows: Any, spans: Sequence[tuple[int, int]]) -> Any:
         """Return a new dataset of these runs of rows, each from its start to before its end.
 
         It costs as much as copying memory, where `taken` costs something for each row.
         """
-        return self.taken(rows, [at for start, end in spans for at in range(start, end)])
+        return self.take_rows(rows, [at for start, end in spans for at in range(start, end)])
 
     @abstractmethod
     def rebuilt(self, example: Any, records: Sequence[Any]) -> Any:

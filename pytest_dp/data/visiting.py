@@ -53,14 +53,16 @@ class Visitor:
     def too_deep(self, value: Any) -> str:  # noqa: ARG002  such as a list that contains itself
         return "..."
 
-    def joined(self, texts: Iterable[str]) -> str:
+    def join_texts(self, texts: Iterable[str]) -> str:
         return ", ".join(texts)
 
     def several(self, values: Iterable[Any], depth: int) -> str:
-        return self.joined(self.text(value, depth) for value in values)
+        return self.join_texts(self.text(value, depth) for value in values)
 
     def named(self, values: Mapping[str, Any], depth: int) -> str:
-        return self.joined(f"{name}={self.text(value, depth)}" for name, value in values.items())
+        return self.join_texts(
+            f"{name}={self.text(value, depth)}" for name, value in values.items()
+        )
 
     def as_list(self, value: Any, depth: int) -> str:
         return f"[{self.several(value, depth)}]"
@@ -70,12 +72,12 @@ class Visitor:
 
     def as_set(self, value: Any, depth: int) -> str:
         """Return a set, which iterates in another order in each process."""
-        return f"{{{self.joined(sorted(self.text(item, depth) for item in value))}}}"
+        return f"{{{self.join_texts(sorted(self.text(item, depth) for item in value))}}}"
 
     def as_dict(self, value: Any, depth: int) -> str:
         items = value.items()
         texts = (f"{self.text(key, depth)}: {self.text(item, depth)}" for key, item in items)
-        return f"{{{self.joined(texts)}}}"
+        return f"{{{self.join_texts(texts)}}}"
 
     def dataset(self, value: Any, data: DataType, depth: int) -> str:  # noqa: ARG002
         return self.other(value, depth)

@@ -347,7 +347,7 @@ class AnalyticCheck(FoundLosses):
                 return None, "the pair that broke the claim is not known"
             enough.append(broken)
         try:
-            values = [self._checked(state) for state in enough]
+            values = [self._check_pair(state) for state in enough]
         except (CannotInstrument, Exception) as reason:  # the verdict stands without it
             return None, str(reason)
         if not values:
@@ -360,7 +360,7 @@ class AnalyticCheck(FoundLosses):
             return None, "a loss above the claim that the bets do not confirm"
         return estimate_of([pairs[state.number] for state in enough], value, error), ""
 
-    def _checked(self, state: PairState) -> tuple[float, float]:
+    def _check_pair(self, state: PairState) -> tuple[float, float]:
         """Return the claim's parameter on a pair, and its error, if real outputs agree with it."""
         known = self.known.pairs[state.number]
         if self.session.call.size is not None and isinstance(known, AlignedPair):

@@ -36,7 +36,7 @@ class PlannedTest:
         """Return the bounds to expect of events with these probabilities."""
         p1, p2 = np.clip(p1, 1e-12, 1 - 1e-12), np.clip(p2, 1e-12, 1 - 1e-12)
         n = self.runs / 2
-        found = EventTest(self.guarantee).predicted(p1, n, p2, n, self.alpha)
+        found = EventTest(self.guarantee).predict(p1, n, p2, n, self.alpha)
         return np.where(np.isnan(found), -np.inf, found)
 
 

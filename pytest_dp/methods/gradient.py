@@ -127,7 +127,7 @@ class Gradients:
         for steepness in SHARPER:
             if found is not None:
                 with self._steepness(steepness):
-                    found = self._optimised(self._measured(found))
+                    found = self._optimise(self._measure(found))
                     rng = np.random.default_rng(self._seed)
                     other = self._telling_most(found.family, found.vector, rng)
                     if other and other.loss > MIN_GAIN * max(found.loss, MIN_LOSS):
@@ -137,16 +137,14 @@ class Gradients:
     def start(self, number: int) -> FoundOutput | None:
         """Return the best of a few random starts; None if no output is likely enough."""
         rng = np.random.default_rng((self._seed, number))
-        starts = [
-            start for start in (self._started(rng) for _ in range(STARTS)) if start is not None
-        ]
+        starts = [start for start in (self._start(rng) for _ in range(STARTS)) if start is not None]
         return max(starts, key=lambda start: start.loss, default=None)
 
-    def _started(self, rng: np.random.Generator) -> FoundOutput | None:
+    def _start(self, rng: np.random.Generator) -> FoundOutput | None:
         """Return random neighbours with their best output; None if no output is likely enough."""
         family, runs = self._family_of(rng), self._runs
         if not runs.smoothing.spread:
-            runs.weighed(family.sides[0], family.start(rng, 0.0, 1.0)[None, :])
+            runs.weigh_outputs(family.sides[0], family.start(rng, 0.0, 1.0)[None, :])
         reach = runs.smoothing.spread or 1.0
         vector = family.start(rng, float(rng.choice(self._centres)), reach)
         return self._telling_most(family, vector, rng)
@@ -173,7 +171,9 @@ class Gradients:
         found: dict[Key, tuple[Output, Floats]] = {}
         with self._steepness(HARD):
             for side in family.sides:
-                found |= outputs_of(self._runs.weighed(side, vector[None, :]), self._least, rng)
+                found |= outputs_of(
+                    self._runs.weigh_outputs(side, vector[None, :]), self._least, rng
+                )
         return list(found.values())
 
     @contextmanager
@@ -196,13 +196,13 @@ class Gradients:
         found = replace(found, vector=vector)
         while True:
             runs = Smoothed(self._call, Smoothing(draws, self._seed + draws, HARD), self._deadline)
-            loss, error = self._counted(found, runs)
+            loss, error = self._count_loss(found, runs)
             is_known = 0 < error <= max(2 * MIN_LOSS, loss / KNOWN_PARTS)
             if draws >= MAX_DRAWS or is_known or loss == math.inf:
                 return loss, error
             draws *= 4
 
-    def _counted(self, found: FoundOutput, runs: Smoothed) -> tuple[float, float]:
+    def _count_loss(self, found: FoundOutput, runs: Smoothed) -> tuple[float, float]:
         """Return the loss of an output by its counts, unsmoothed, and by how much it may be off.
 
         NaN if it is too rare on the input where it should be likelier.
@@ -221,11 +221,11 @@ class Gradients:
         p, q = (_logs(self._runs.chances(side, vectors, asked))[0] for side in found.sides)
         return p, q
 
-    def _measured(self, found: FoundOutput) -> FoundOutput:
+    def _measure(self, found: FoundOutput) -> FoundOutput:
         (p,), (q,) = self._logs_of(found, _point(found)[None, :])
         return replace(found, loss=p - q)
 
-    def _optimised(self, found: FoundOutput) -> FoundOutput:
+    def _optimise(self, found: FoundOutput) -> FoundOutput:
         """Return a local optimum within a few spreads of the noise, or the start.
 
         An optimum of the smoothed loss counts only if it is as good without smoothing.
@@ -236,9 +236,10 @@ class Gradients:
         low, high = np.maximum(low, start - REACH), np.minimum(high, start + REACH)
         best = climb_ratio(lambda x: self._logs_of(found, x * units), start, low, high, self._least)
         vector, thresholds = np.split(best * units, [len(found.vector)])
-        moved = self._measured(replace(found, vector=vector, thresholds=thresholds))
+        moved = self._measure(replace(found, vector=vector, thresholds=thresholds))
         with self._steepness(HARD):
-            (before, _), (after, error) = (self._counted(one, self._runs) for one in (found, moved))
+            counted = [self._count_loss(one, self._runs) for one in (found, moved)]
+        (before, _), (after, error) = counted
         comes = not math.isnan(after) and not after + error < before
         return moved if moved.loss > found.loss and comes else found
 
@@ -285,7 +286,7 @@ class ByGradients:
 
     def __init__(self, promise: Promise, call: Call, clock: Clock, seed: int) -> None:
         self._reason = ""
-        self._pairs = self._proposed(families_of(promise, "search='gradient'"), call, clock, seed)
+        self._pairs = self._propose(families_of(promise, "search='gradient'"), call, clock, seed)
 
     def propose(self) -> Iterator[Pair]:
         """Return the pairs, until time is up; they were all, if it is asked for more."""
@@ -295,7 +296,7 @@ class ByGradients:
         """Return why no gradient was followed; none if one was."""
         return [f"no gradient was followed, as {self._reason}"] if self._reason else []
 
-    def _proposed(
+    def _propose(
         self,
         families: Callable[[np.random.Generator], PairFamily],
         call: Call,

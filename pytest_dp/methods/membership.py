@@ -191,7 +191,7 @@ class _Games:
             margin = session.settings.margin
             if not size or not deadline.remaining() > 0 or (margin > 1 and caught <= enough):
                 return
-            self._play(self._drawn(size, deadline))
+            self._play(self._draw_batch(size, deadline))
 
     @property
     def resolution(self) -> float:
@@ -259,7 +259,7 @@ class _Games:
             )
         sampler.note("returned the same value in all runs, with each record and without")
 
-    def _drawn(self, size: int, deadline: Deadline) -> list[Any]:
+    def _draw_batch(self, size: int, deadline: Deadline) -> list[Any]:
         """Return what attacks see of a new batch of releases.
 
         Item 0 is of the data without changes, with an entry for each game; a further item for each

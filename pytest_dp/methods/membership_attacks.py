@@ -88,7 +88,7 @@ class Asking:
 
     def split(self, model: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """Return what the model takes of the record, and its label, which is none or one."""
-        named, taken = dict(zip(self.names, self.values, strict=False)), self._taken(model)
+        named, taken = dict(zip(self.names, self.values, strict=False)), self._take(model)
         if taken and set(taken) <= named.keys():
             left = [value for name, value in named.items() if name not in taken]
             return tuple(named[name] for name in taken), tuple(left[:1])
@@ -96,13 +96,13 @@ class Asking:
         return self.values[:width], self.values[width:][:1]
 
     @staticmethod
-    def _taken(model: Any) -> list[Any]:
+    def _take(model: Any) -> list[Any]:
         return list(getattr(model, "feature_names_in_", ()))
 
     def __call__(self, model: Any) -> list[float]:
         asked = next(name for name in ASKED if callable(getattr(model, name, None)))
         x, label = self.split(model)
-        taken, pandas = self._taken(model), sys.modules.get("pandas")
+        taken, pandas = self._take(model), sys.modules.get("pandas")
         rows = pandas.DataFrame([x], columns=taken) if taken and pandas else np.array([x])
         said = np.ravel(np.asarray(getattr(model, asked)(rows)))
         if said.dtype.kind not in "biuf":  # labels

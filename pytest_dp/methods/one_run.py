@@ -101,7 +101,9 @@ class _Guessing:
         rng = np.random.default_rng(stream(session.seed, Purpose.COINS, self.runs))
         inside, order = rng.random(m) < 0.5, rng.permutation(m)
         data = Input(self.canaries.holding(inside))
-        output = session.sampler.untried(data, (Purpose.BET, self.runs), session.budget.deadline)
+        output = session.sampler.run_untried(
+            data, (Purpose.BET, self.runs), session.budget.deadline
+        )
         if isinstance(output, Raised):
             raise MechanismError(f"{session.sampler.name} {output!r}\n{output.trace}".rstrip())
         scores = canary_scores(self.method.score, output, self.canaries.dataset, self.canaries.base)

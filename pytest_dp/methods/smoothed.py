@@ -142,7 +142,7 @@ class Smoothed:
                 total[number] += output.chance(outcome, thresholds)
         return total
 
-    def weighed(self, side: Side, vector: Floats) -> list[Weighed]:
+    def weigh_outputs(self, side: Side, vector: Floats) -> list[Weighed]:
         """Return the outputs on all likely paths, on the input of a vector, which is a row."""
         outcomes = self._together(side, vector)
         assert outcomes is not None
@@ -154,16 +154,16 @@ class Smoothed:
         if self._side_by_side:
             columns = [column[:, None] for column in numbers.T]
             try:
-                return self._explored(
+                return self._explore(
                     lambda: side.build([Smooth(self.smoothing, c) for c in columns])
                 )
             except CannotInstrument:
                 self._side_by_side = False
         if len(vectors) > 1:
             return None
-        return self._explored(lambda: side.build(numbers[0].tolist()))
+        return self._explore(lambda: side.build(numbers[0].tolist()))
 
-    def _explored(self, data: Callable[[], Any]) -> list[Weighed]:
+    def _explore(self, data: Callable[[], Any]) -> list[Weighed]:
         found: list[Weighed] = []
         with apply_instrument(self.smoothing, self._deadline), functions_of_draws().in_place():
             for _, outcome, left in explore_paths(lambda path: self._run(path, data)):

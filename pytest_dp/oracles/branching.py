@@ -229,7 +229,7 @@ class NumpyDraws:
             self._choices.refuse(f"{math.prod(shape):,} draws at once")
         return shape
 
-    def _weighted(self, weights: Sequence[Weight]) -> int:
+    def _choose_weighted(self, weights: Sequence[Weight]) -> int:
         """Return one of a few, by weights; if these sum to less than 1, the rest is abandoned."""
         if len(weights) == 1 and weights[0] == 1:
             return 0
@@ -247,7 +247,7 @@ class NumpyDraws:
             weights.append(pmf(len(weights)))
             left -= float(weights[-1])
             is_falling = left < 0.5
-        return self._weighted(weights)
+        return self._choose_weighted(weights)
 
     # Methods that take, or return, something else
 
@@ -285,9 +285,9 @@ class NumpyDraws:
         shape = self._shape(size)
         if replace or size is None:
             weights = [Fraction(1, count)] * count if p is None else shares(p)
-            picks = [self._weighted(weights) for _ in range(math.prod(shape))]
+            picks = [self._choose_weighted(weights) for _ in range(math.prod(shape))]
         else:
-            picks = self._shuffled(count, math.prod(shape))
+            picks = self._shuffle(count, math.prod(shape))
         which = np.array(picks, np.int64).reshape(shape)
         if pool.ndim == 0:
             return which.astype(real.dtype) if shape else type(real)(picks[0])
@@ -295,23 +295,23 @@ class NumpyDraws:
             return pool[picks[0]]
         return np.take(pool, which, axis=axis)
 
-    def _shuffled(self, count: int, size: int) -> list[int]:
+    def _shuffle(self, count: int, size: int) -> list[int]:
         """Return `size` different numbers below `count` in random order, or all of them."""
         left = list(range(count))
         return [
-            left.pop(self._weighted([Fraction(1, len(left))] * len(left)))
+            left.pop(self._choose_weighted([Fraction(1, len(left))] * len(left)))
             for _ in range(min(count, size))
         ]
 
     def permutation(self, request: Request, x: Any, axis: int = 0) -> Any:  # noqa: ARG002
         pool = np.arange(x) if isinstance(x, int | np.integer) else np.asarray(x)
         count = pool.shape[axis]
-        return np.take(pool, self._shuffled(count, count), axis=axis)
+        return np.take(pool, self._shuffle(count, count), axis=axis)
 
     def shuffle(self, request: Request, x: Any, axis: int = 0) -> None:  # noqa: ARG002
         if axis:
             self._choices.refuse("a shuffle along another axis than the first")
-        order = self._shuffled(len(x), len(x))
+        order = self._shuffle(len(x), len(x))
         x[:] = x[order] if isinstance(x, np.ndarray) else [x[k] for k in order]
 
     def multinomial(self, request: Request, n: Any, pvals: Any, size: Any) -> Any:

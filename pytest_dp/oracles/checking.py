@@ -94,21 +94,23 @@ class Pairing:
     sizes: dict[int, float] = field(default_factory=dict)
     """The largest number that the draws of a request are added to."""
 
-    def pinned(self, numbers: Numbers) -> Numbers | Pinned:
+    def pin_draws(self, numbers: Numbers) -> Numbers | Pinned:
         """Return the numbers with the draws that only one input asks for kept low."""
         return Pinned(numbers, self.pins, exactly=self.exactly) if self.pins else numbers
 
     def on_source(self, numbers: Numbers, *, tracked: bool = False) -> ReplayedRun:
         """Return the run on the source."""
         return self.noted(
-            self.replayer.run(self.source, self.pinned(numbers), gap=self.gaps[0], tracked=tracked)
+            self.replayer.run(
+                self.source, self.pin_draws(numbers), gap=self.gaps[0], tracked=tracked
+            )
         )
 
     def on_target(self, numbers: Numbers, shift: Shift, *, tracked: bool = False) -> ReplayedRun:
         """Return the run on the target, with the draws moved by a shift."""
         return self.noted(
             self.replayer.run(
-                self.target, self.pinned(numbers), shift, self.gaps[1], tracked=tracked
+                self.target, self.pin_draws(numbers), shift, self.gaps[1], tracked=tracked
             )
         )
 
@@ -132,7 +134,7 @@ class Pairing:
         generator, spread = default_rng(numbers.seed), np.zeros(0 if found is None else len(found))
         for _ in range(ROUNDING_TRIALS):
             rounded = {
-                each.number: self._rounded(generator, shift, each, noise)
+                each.number: self._round(generator, shift, each, noise)
                 for each, noise in zip(moved.drawn, moved.noise, strict=True)
                 if each.law is not None and not each.law.lattice
             }
@@ -144,9 +146,7 @@ class Pairing:
                 spread = np.maximum(spread, apart)
         return found is not None and bool((found <= AMPLIFIED * spread).all())
 
-    def _rounded(
-        self, generator: Any, shift: Shift, each: AnsweredRequest, noise: Floats
-    ) -> Floats:
+    def _round(self, generator: Any, shift: Shift, each: AnsweredRequest, noise: Floats) -> Floats:
         missing = self.gaps[1].elements.get(each.number, ())
         before = shift.get(each.number, np.zeros(len(noise) + len(missing)))
         size = np.abs(noise).max(initial=0.0) + np.abs(before).max(initial=0.0)

@@ -92,11 +92,11 @@ class Direction:
         every, half = self._all, self._half
         if len(every) >= MANY_REPLAYS // (2 if self._reverse else 1):
             self._all = self._half = self._first
-            self._searched()
+            self._search()
             self._all, self._half = every, half
-        return self._searched()
+        return self._search()
 
-    def _searched(self) -> LossBound:
+    def _search(self) -> LossBound:
         """Return the bound of the best alignment, perhaps without draws of one input alone."""
         if self._rare:
             return replace(self._best(), rare=self._rare)

@@ -120,7 +120,7 @@ class OpenNumber(Deferred):
         if draw is not None and draw.law.lattice:
             first, last = draw.values()
             if last - first < MAX_OUTCOMES:
-                return self._stepped(lambda value: value)
+                return self._step(lambda value: value)
         self.instrument.note(reason)
         return self._plain()
 
@@ -154,7 +154,7 @@ class OpenNumber(Deferred):
 
     def __floordiv__(self, other: Any) -> Any:
         if self._is_lattice():
-            return self._stepped(lambda value: value // other)
+            return self._step(lambda value: value // other)
         return float(math.floor(self / other))
 
     def __rshift__(self, other: Any) -> Any:
@@ -185,31 +185,31 @@ class OpenNumber(Deferred):
         return self if kind is float and not self.is_whole else kind(self)
 
     def __trunc__(self) -> Any:
-        return self._rounded(math.trunc, lambda k: np.where(k > 0, k, k - 1))
+        return self._round(math.trunc, lambda k: np.where(k > 0, k, k - 1))
 
     def __floor__(self) -> Any:
-        return self._rounded(math.floor, lambda k: k)
+        return self._round(math.floor, lambda k: k)
 
     def __ceil__(self) -> Any:
-        return self._rounded(math.ceil, lambda k: k - 1)
+        return self._round(math.ceil, lambda k: k - 1)
 
     def __round__(self, digits: int | None = None) -> Any:
         if self._is_lattice():
             return self if self.is_whole else round(self.value(HELD), digits)
         scale = 10.0 ** (digits or 0)
-        whole = (self * scale)._rounded(round, lambda k: k - 0.5)  # noqa: SLF001
+        whole = (self * scale)._round(round, lambda k: k - 0.5)  # noqa: SLF001
         return whole if digits is None else round(whole / scale, digits)
 
     def round(self, decimals: int = 0, out: Any = None) -> Any:  # noqa: ARG002
         """Round as numpy does."""
         return np.float64(self.__round__(decimals))
 
-    def _rounded(self, function: Callable[[Any], int], start: Callable[[Floats], Floats]) -> Any:
+    def _round(self, function: Callable[[Any], int], start: Callable[[Floats], Floats]) -> Any:
         """Return it rounded to k, on a path where it is between start(k) and start(k + 1)."""
         if self.is_whole:
             return self
         if self._is_lattice():
-            return self._stepped(function)
+            return self._step(function)
         draw, instrument = self.draw, self.instrument
         if draw is None or instrument.is_over():
             instrument.note(NO_SUM)
@@ -264,7 +264,7 @@ class OpenNumber(Deferred):
                 instrument.mark(cut - place)
         return self._split(draw, cut, upwards=upwards)
 
-    def _stepped(self, function: Callable[[Any], Any]) -> Any:
+    def _step(self, function: Callable[[Any], Any]) -> Any:
         """Return a monotone function of a whole draw, on one of a path for each of its values."""
         draw = self.draw
         assert draw is not None

@@ -124,28 +124,28 @@ class TrackedArray(np.ndarray[Any, Any]):
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
         return _make_function(ufunc, method, inputs, keywords)
 
-    def _moved(self, move: Callable[[Any], Any]) -> Any:
+    def _move(self, move: Callable[[Any], Any]) -> Any:
         """Return the same after a change of places."""
         values = move(np.asarray(self))
         return values if self.record is None else _track(values, self.record, move(self.sums))
 
     def __getitem__(self, key: Any) -> Any:
-        return self._moved(lambda array: array[key])
+        return self._move(lambda array: array[key])
 
     def __iter__(self) -> Iterator[Any]:
         return (self[at] for at in range(len(self)))
 
     def reshape(self, *shape: Any, **keywords: Any) -> Any:
-        return self._moved(lambda array: array.reshape(*shape, **keywords))
+        return self._move(lambda array: array.reshape(*shape, **keywords))
 
     def ravel(self, *args: Any) -> Any:
-        return self._moved(lambda array: array.ravel(*args))
+        return self._move(lambda array: array.ravel(*args))
 
     def flatten(self, *args: Any) -> Any:
-        return self._moved(lambda array: array.flatten(*args))
+        return self._move(lambda array: array.flatten(*args))
 
     def copy(self, *args: Any) -> Any:
-        return self._moved(lambda array: array.copy(*args))
+        return self._move(lambda array: array.copy(*args))
 
     def item(self, *args: Any) -> Any:
         return self.reshape(-1)[args[0] if args else 0] if len(args) < 2 else super().item(*args)
@@ -166,7 +166,7 @@ class TrackedArray(np.ndarray[Any, Any]):
         sums = self.sums
         self.record.comparisons += [(sums[above], sums[below], True) for above, below in pairs]
 
-    def _picked(self, picked: Any, *given: Any, highest: bool) -> Any:
+    def _pick(self, picked: Any, *given: Any, highest: bool) -> Any:
         """Return a place, after its number was compared with all others."""
         if self.record is not None and self.ndim == 1 and not _has_arguments(*given):
             pairs = [(picked, at) for at in range(self.size) if at != picked]
@@ -175,11 +175,11 @@ class TrackedArray(np.ndarray[Any, Any]):
 
     def argmax(self, *args: Any, **keywords: Any) -> Any:
         picked = np.asarray(self).argmax(*args, **keywords)
-        return self._picked(picked, args, keywords, highest=True)
+        return self._pick(picked, args, keywords, highest=True)
 
     def argmin(self, *args: Any, **keywords: Any) -> Any:
         picked = np.asarray(self).argmin(*args, **keywords)
-        return self._picked(picked, args, keywords, highest=False)
+        return self._pick(picked, args, keywords, highest=False)
 
     def max(self, *args: Any, **keywords: Any) -> Any:
         if _has_arguments(args, keywords) or self.ndim != 1:

@@ -128,7 +128,7 @@ class Named:
         return Named(self.names, pick_entries(self.which, keep))
 
     @staticmethod
-    def joined(parts: Sequence[Named], names: Sequence[Hashable] | None = None) -> Named:
+    def join(parts: Sequence[Named], names: Sequence[Hashable] | None = None) -> Named:
         """Join the items of several parts; an item outside of `names` gets the first name."""
         if names is None:
             names = tuple(dict.fromkeys(name for part in parts for name in part.names))

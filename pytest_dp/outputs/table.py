@@ -230,7 +230,7 @@ def _joined_table(
     tables: Sequence[Table], raw: Outputs, levels: dict[Category, int], new_codes: list[Ints]
 ) -> Table:
     """Return rows below rows, of outputs that are taken apart by their structure: no arrays."""
-    structures = Named.joined([Named(tuple(t.structures), t.structure) for t in tables])
+    structures = Named.join([Named(tuple(t.structures), t.structure) for t in tables])
     types: Any = {name for table in tables for name in table.types.names} - {UNKNOWN} or {UNKNOWN}
     return Table(
         list(structures.names),  # type: ignore[arg-type]
@@ -239,8 +239,8 @@ def _joined_table(
         np.concatenate([table.numbers for table in tables]),
         _recode([table.codes for table in tables], new_codes),
         levels,
-        Named.joined([table.types for table in tables], sorted(types)),
-        Named.joined([table.forms for table in tables]),
+        Named.join([table.types for table in tables], sorted(types)),
+        Named.join([table.forms for table in tables]),
         raw,
     )
 

@@ -39,7 +39,7 @@ class Edits:
         members = self._members(self._made)
         if members:
             gone = self._group(self._made, members)
-            yield from self._spliced(members, {}, gone, -len(gone))
+            yield from self._splice(members, {}, gone, -len(gone))
 
     def add(self) -> Iterator[Choices]:
         """Yield the choices with a member of the other value."""
@@ -50,7 +50,7 @@ class Edits:
         come = self._group(self._donor, theirs)
         if members and len(members[0]) == len(theirs[0]):
             before = members[self._pick(len(members))]
-            yield from self._spliced(members, self._columns(come, before), [], len(come))
+            yield from self._splice(members, self._columns(come, before), [], len(come))
         elif not members:  # an empty dataset, before the end of which a record comes
             new = [choice for member in come for choice in _choices(self._donor, member)]
             choices = self._made.choices
@@ -62,7 +62,7 @@ class Edits:
         if members and theirs and len(members[0]) == len(theirs[0]):
             gone, come = self._group(self._made, members), self._group(self._donor, theirs)
             new = self._columns(come, gone[0])
-            yield from self._spliced(members, new, gone, len(come) - len(gone))
+            yield from self._splice(members, new, gone, len(come) - len(gone))
 
     def change(self) -> Iterator[Choices]:
         """Yield one edit, or none: another choice in one place, or in all members that agree."""
@@ -74,7 +74,7 @@ class Edits:
         donated = [c for c in self._donor.choices if type(c) is type(choices[at])]
         options = options_beside(choices[at]) + donated
         if type(choices[at]) is str and self._pick(4):
-            options = self._spelled(choices[at], "".join(donated))
+            options = self._respell(choices[at], "".join(donated))
         if not options:
             return
         new = options[self._pick(len(options))]
@@ -85,7 +85,7 @@ class Edits:
             choices[place] = new
         yield tuple(choices)
 
-    def _spelled(self, text: str, letters: str) -> list[str]:
+    def _respell(self, text: str, letters: str) -> list[str]:
         """Return a text with a letter less, more or other at some place."""
         at = self._pick(len(text) + 1)
         texts = [text[:at] + text[at + 1 :]] if text else []
@@ -165,7 +165,7 @@ class Edits:
             for n, (start, _) in enumerate(at)
         }
 
-    def _spliced(
+    def _splice(
         self,
         members: Sequence[Member],
         new: dict[int, list[Any]],

@@ -144,8 +144,8 @@ class Examples(Bounds):
     def unlike(self, pair: Pair) -> str:
         """Return why a pair is outside, if D' mixes examples or repeats an id; empty otherwise."""
         entries = self._read(records_of(pair.d2))
-        repeated = self._repeated(entries) if self._relation.unit is None else ()
-        is_unlike = self._mixed(entries) or any(self._is_id(key) for key, _ in repeated)
+        repeated = self._find_repeats(entries) if self._relation.unit is None else ()
+        is_unlike = self._describe_mixed(entries) or any(self._is_id(key) for key, _ in repeated)
         return self.beyond(pair) if is_unlike else ""
 
     def _faults(self, data: Any) -> tuple[str, str]:
@@ -156,7 +156,7 @@ class Examples(Bounds):
         for entry in entries:
             if entry.content not in self._known and not entry.is_null:
                 return self._unknown(entry), ""
-        mixed = self._mixed(entries) or self._part_of_unit(data)
+        mixed = self._describe_mixed(entries) or self._part_of_unit(data)
         return "", mixed or self._wrong_number(entries) or self._wrong_order(entries)
 
     # Records
@@ -218,7 +218,7 @@ class Examples(Bounds):
     def _orders(self) -> list[regularities.Order]:
         return list(regularities.orders(list(map(_rows, self._datasets))))
 
-    def _mixed(self, entries: Sequence[_Entry]) -> str:
+    def _describe_mixed(self, entries: Sequence[_Entry]) -> str:
         """Return words for a second value in a column with one value per example; else empty."""
         if not self._uniform:
             return ""
@@ -232,7 +232,7 @@ class Examples(Bounds):
             other, first = _name_value(name, rows[at].get(name)), describe(rows[0].get(name), 40)
         return f"{other} beside {first} (each of them has one of these)"
 
-    def _repeated(self, entries: Sequence[_Entry]) -> Iterator[tuple[regularities.Key, str]]:
+    def _find_repeats(self, entries: Sequence[_Entry]) -> Iterator[tuple[regularities.Key, str]]:
         """Yield columns that repeat values as in no example, with these values in words."""
         contents = _contents(entries) if self._unique else []
         for columns in self._unique:
@@ -275,7 +275,7 @@ class Examples(Bounds):
             if times > most and not entry.is_null:
                 shown = describe_record(entry.record, 40)
                 return f"{_times(times)} the record {shown} (they have it {_times(most)} at most)"
-        for _, values in self._repeated(entries) if self._strict else ():
+        for _, values in self._find_repeats(entries) if self._strict else ():
             return f"twice {values} (they have it once)"
         fixed = self._relation.name.startswith("replace") and self._relation.unit is None
         if fixed and not min(self._lengths) <= len(entries) <= max(self._lengths):
@@ -302,7 +302,7 @@ class Examples(Bounds):
         if not self._strict or len(entries) < 2 or (data is not None and data.unique):
             return ""
         keys = [entry.content for entry in entries]
-        places = self._out_of_order(keys) or self._unsorted(entries)
+        places = self._out_of_order(keys) or self._find_unsorted(entries)
         if places is None:
             return ""
         before, after = (describe_record(entries[at].record, 30) for at in places)
@@ -333,7 +333,7 @@ class Examples(Bounds):
             spans.append({content: (first[content], last[content]) for content in first})
         return spans
 
-    def _unsorted(self, entries: Sequence[_Entry]) -> tuple[int, int] | None:
+    def _find_unsorted(self, entries: Sequence[_Entry]) -> tuple[int, int] | None:
         """Return two records in a row that are not sorted in the way in which all examples are."""
         if not self._orders:
             return None

@@ -131,7 +131,7 @@ class Movements:
             places = tuple(np.flatnonzero(bare)[:3].tolist())
             what = "a number moves that has no noise"
             return Movement(math.inf, what, answer, kind=("bare", places))
-        return self._covered(moved, answer, laws, noise, one, other)
+        return self._cover(moved, answer, laws, noise, one, other)
 
     def _find_one_sided_noise(self, noise: Noise, other: Looked) -> Bools:
         """Return which numbers have noise on one input and none on the other.
@@ -144,7 +144,7 @@ class Movements:
         one_sided: Bools = noise.varies != there.varies
         return one_sided
 
-    def _covered(
+    def _cover(
         self,
         moved: Floats,
         answer: float,
@@ -174,10 +174,10 @@ class Movements:
     def _noise(self, looked: Looked) -> Noise | None:
         structure = looked.structure
         if structure not in self._noises:
-            self._noises[structure] = self._probed(looked)
+            self._noises[structure] = self._probe(looked)
         return self._noises[structure]
 
-    def _probed(self, looked: Looked) -> Noise | None:
+    def _probe(self, looked: Looked) -> Noise | None:
         """Return what draws reach, by runs at other points; None if these fail."""
         away = looked.away.output
         outputs, decided = [away.numbers], False

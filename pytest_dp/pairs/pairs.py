@@ -61,20 +61,20 @@ class _Parts:
     def __init__(self, example: Any, relation: AddRemoveOne, rng: np.random.Generator) -> None:
         self._type: DataType = type_of(example)  # type: ignore[assignment]
         self._relation, self._rng = relation, rng
-        self._rows = self._type.joined([example])
+        self._rows = self._type.join_rows([example])
         self._length = self._type.length(example)
         at = np.arange(self._length)
         if self._length > MAX_ROWS:
             at = np.sort(rng.choice(self._length, MAX_ROWS, replace=False))
         self._few = self._length > MAX_ROWS
         self._at: list[int] = at.tolist()
-        part = self._type.taken(self._rows, self._at) if self._few else example
+        part = self._type.take_rows(self._rows, self._at) if self._few else example
         self._records = self._type.records(part)
         self._names: dict[Group, str] = {}
-        self._groups = self._grouped(part)
+        self._groups = self._group(part)
         self._columns: dict[Hashable, dict[Hashable, list[Group]]] | None = None
 
-    def _grouped(self, part: Any) -> list[Group]:
+    def _group(self, part: Any) -> list[Group]:
         """Return the rows of each unit among those that were read."""
         unit = self._relation.unit
         if unit is None:
@@ -101,11 +101,11 @@ class _Parts:
         """Yield the whole example beside itself without each kind of unit."""
         if self._few and self._relation.unit is not None:
             return  # rows of a unit may stand among those that were not read
-        whole = self._type.taken(self._rows, range(self._length))
+        whole = self._type.take_rows(self._rows, range(self._length))
         for group in self._kinds:
             gone = {self._at[row] for row in group}
             rest = [at for at in range(self._length) if at not in gone]
-            yield self._named(group, whole, self._type.taken(self._rows, rest))
+            yield self._named(group, whole, self._type.take_rows(self._rows, rest))
 
     def random(self) -> Iterator[Pair]:
         """Yield a random part that loses one unit after the other, each beside the one before.
@@ -126,7 +126,7 @@ class _Parts:
             yield self._named(group, before, data)
 
     def _taken(self, rows: Sequence[int]) -> Any:
-        return self._type.taken(self._rows, [self._at[row] for row in rows])
+        return self._type.take_rows(self._rows, [self._at[row] for row in rows])
 
     def _sharing(self) -> list[Group]:
         """Return the units that have one value in common with a random one."""

@@ -113,7 +113,7 @@ class Screening:
                     break
             largest = rank_moves(best.values())[:MAX_REFINED]
             with self._in_place():
-                largest = largest if twice else [self._refined(moved) for moved in largest]
+                largest = largest if twice else [self._refine(moved) for moved in largest]
         except OutOfTime:
             self.note, largest = "runs take too long", largest or rank_moves(best.values())
         except Exception as error:  # what the user's own objects raise: it only proposes
@@ -165,7 +165,7 @@ class Screening:
             return Movement(0.0, kind="raised")
         return self._movements.between(one, other)
 
-    def _refined(self, moved: Moved) -> Moved:
+    def _refine(self, moved: Moved) -> Moved:
         """Return the pair with its movement by runs at two points."""
         movement = self._movement(moved.pair, twice=True)
         return moved if movement is None else Moved(moved.pair, movement)

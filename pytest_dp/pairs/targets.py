@@ -64,11 +64,11 @@ def targets_of(data: Any, records: Any) -> list[Target]:
         chosen = riskiest_of(data, records.count)
     else:
         chosen = [_position(record, every) for record in records]
-    rows = kind.joined([data])
+    rows = kind.join_rows([data])
     targets = []
     for at in dict.fromkeys(chosen):
         rest = [i for i in range(len(every)) if i != at]
-        targets.append(Target(at, every[at], kind.taken(rows, rest)))
+        targets.append(Target(at, every[at], kind.take_rows(rows, rest)))
     if len(targets) > MAX_TARGETS:
         raise ClaimError(f"records= names {len(targets)} records. Allowed: {MAX_TARGETS} at most.")
     return targets

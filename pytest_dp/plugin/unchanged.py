@@ -67,9 +67,9 @@ class PassLookup:
         found = self._store.passed(self._item.nodeid, self._about)
         if found is not None:
             with suppress(KeyError, TypeError, ValueError):  # of another form: as good as none
-                self.record = self._told(Record.from_dict(found))
+                self.record = self._tell(Record.from_dict(found))
 
-    def _told(self, record: Record) -> Record:
+    def _tell(self, record: Record) -> Record:
         path, line = self._place
         return replace(
             record,

@@ -83,7 +83,7 @@ class ApproximateDP(Guarantee):
         complement = 1 - math.exp(-self.eps) * (1 - self.delta - np.asarray(q)) * (1 - 1e-15)
         return as_given(q, np.minimum(np.minimum(straight, complement), 1.0))
 
-    def _shown(self, p: Floats, q: Floats) -> Floats:
+    def _loss_shown(self, p: Floats, q: Floats) -> Floats:
         import numpy as np
 
         with np.errstate(all="ignore"):

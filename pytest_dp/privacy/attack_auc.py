@@ -34,16 +34,16 @@ class AttackAUC(WithoutEps):
     _parameter: ClassVar[str] = "auc"
 
     @cached_property
-    def _implied(self) -> ApproximateDP:
+    def _implication(self) -> ApproximateDP:
         return ApproximateDP(0.0, 2 * self.auc - 1)
 
     @property
     def region(self) -> Region:
-        return self._implied.region
+        return self._implication.region
 
     @property
     def hockey_sticks(self) -> tuple[HockeyStick, ...]:
-        return self._implied.hockey_sticks
+        return self._implication.hockey_sticks
 
     @property
     def divergences(self) -> tuple[Renyi, ...]:
@@ -66,15 +66,15 @@ class AttackAUC(WithoutEps):
         return below if value < certain else float("inf")
 
     def delta_at(self, eps: float) -> float:
-        return self._implied.delta_at(eps)
+        return self._implication.delta_at(eps)
 
     def renyi_at(self, order: float) -> float:
-        return self._implied.renyi_at(order)
+        return self._implication.renyi_at(order)
 
     def largest_probability(self, q: Number) -> Number:
-        return self._implied.largest_probability(q)
+        return self._implication.largest_probability(q)
 
-    def _shown(self, p: Floats, q: Floats) -> Floats:
+    def _loss_shown(self, p: Floats, q: Floats) -> Floats:
         shown: Floats = (1 + p - q) / 2 * (1 - 1e-15)
         return shown
 

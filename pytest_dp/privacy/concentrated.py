@@ -89,7 +89,7 @@ class ZeroConcentratedDP(Curve):
     def at(self, value: float) -> ZeroConcentratedDP:
         return replace(self, rho=value)
 
-    def _shown(self, p: Floats, q: Floats) -> Floats:
+    def _loss_shown(self, p: Floats, q: Floats) -> Floats:
         from pytest_dp.privacy.bernoulli import concentration
 
         if not self.delta:
@@ -188,7 +188,7 @@ class GaussianDP(WithoutEps):
 
         return as_given(q, round_up_probabilities(ndtr(ndtri(np.asarray(q, float)) + self.mu)))
 
-    def _shown(self, p: Floats, q: Floats) -> Floats:
+    def _loss_shown(self, p: Floats, q: Floats) -> Floats:
         import numpy as np
         from scipy.special import ndtri
 
@@ -289,7 +289,7 @@ class RenyiDP(Curve):
             return RenyiDP(((self.orders[0][0], value),), self.name)
         return replace(self, scale=value)
 
-    def _shown(self, p: Floats, q: Floats) -> Floats:
+    def _loss_shown(self, p: Floats, q: Floats) -> Floats:
         import numpy as np
 
         from pytest_dp.privacy.bernoulli import renyi

@@ -61,7 +61,7 @@ class _Functional(Curve):
         bound = self.renyi_at(1.0)
         return (Renyi(1.0, bound),) if bound < math.inf else ()
 
-    def _shown(self, p: Floats, q: Floats) -> Floats:
+    def _loss_shown(self, p: Floats, q: Floats) -> Floats:
         import numpy as np
 
         both = np.stack([p.ravel(), q.ravel()])

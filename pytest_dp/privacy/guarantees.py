@@ -146,10 +146,10 @@ class Guarantee(ABC):
         import numpy as np
 
         p_, q_ = np.broadcast_arrays(np.asarray(p, float), np.asarray(q, float))
-        return as_given(p, np.where(p_ > q_, self._shown(p_, q_), 0.0))
+        return as_given(p, np.where(p_ > q_, self._loss_shown(p_, q_), 0.0))
 
     @abstractmethod
-    def _shown(self, p: Floats, q: Floats) -> Floats:
+    def _loss_shown(self, p: Floats, q: Floats) -> Floats:
         """Compute `shown_by` for arrays of one shape; entries with p <= q are ignored."""
 
     @abstractmethod

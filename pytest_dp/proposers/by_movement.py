@@ -96,7 +96,7 @@ class ByMovement(Screener):
         """Return what the screening shows, which is made by the first call."""
         if self._screened is None:
             with self._clock.running():
-                self._screened = self._made()
+                self._screened = self._make()
         return self._screened
 
     def unreached(self) -> list[UnreachedLine]:
@@ -119,7 +119,7 @@ class ByMovement(Screener):
         """Return whether the answer moves farther on a pair than the claim allows."""
         return moved.movement.loss > CLEARLY_MORE * self._promise.guarantee.claimed
 
-    def _made(self) -> Screened:
+    def _make(self) -> Screened:
         source, given = self._source, self._source.given
         inputs = [data for pair in given for data in (pair.d1, pair.d2)]
         sizes = (length(data) if kind_of(data) else 1 for data in inputs)
@@ -214,7 +214,7 @@ class ByMovement(Screener):
         promise, source = self._promise, self._source
         relation = promise.relation
         if source.generated is not None:
-            return self._drawn(source.generated), False
+            return self._draw_pairs(source.generated), False
         inside = (replace(pair, origin="") for pair in source.following if not pair.beyond)
         if isinstance(promise.inputs, list | tuple) and can_take_parts(relation):
             assert isinstance(relation, AddRemoveOne)
@@ -241,7 +241,7 @@ class ByMovement(Screener):
         self._steps_of_wholes = screening.steps
         return found
 
-    def _drawn(self, generated: Generated) -> Iterator[Pair]:
+    def _draw_pairs(self, generated: Generated) -> Iterator[Pair]:
         """Yield pairs of a strategy: those that wait, any two of its values, others."""
         pool = [*self._source.given, *generated.pool]
         yield from generated.pool

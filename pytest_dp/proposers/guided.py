@@ -129,7 +129,7 @@ class Guided:
         drawn = islice(draws(self._strategy, self._seed, self._constants, self._ends), number)
         return [one for one in drawn if one is not None and one.choices]
 
-    def opened(self) -> Iterator[tuple[DrawnValue, str]]:
+    def find_openings(self) -> Iterator[tuple[DrawnValue, str]]:
         """Yield values that take a way which no value before took, and where: ``"stats.py:14"``.
 
         Drawn ones come first. Raises OutOfTime where runs are slow.
@@ -182,7 +182,7 @@ class Guided:
         two_steps += self._joint_steps(slopes, distance) + self._joint_steps(broken, 0)
         again = (1, 2, 4) if aim.last else ()
         two_steps += [{at: by * times for at, by in aim.last.items()} for times in again]
-        steps += [choices for _ in range(EDITS) for choices in self._edited(aim.drawn)]
+        steps += [choices for _ in range(EDITS) for choices in self._edit(aim.drawn)]
         moved = [_move_numbers(start, step) for step in two_steps]
         made = remade(self._strategy, [*moved, *steps])
         yield from self._note_all(made, self._run(made))
@@ -231,7 +231,7 @@ class Guided:
                 for option in self.random.sample(options, min(len(options), 4)):
                     yield at, 0, (*drawn.choices[:at], option, *drawn.choices[at + 1 :])
 
-    def _edited(self, drawn: DrawnValue) -> Iterator[Choices]:
+    def _edit(self, drawn: DrawnValue) -> Iterator[Choices]:
         """Yield the choices after a random edit, if it can be made."""
         donor = self.random.choice(self.donors)
         edits = Edits(drawn, donor, self.random.randrange)

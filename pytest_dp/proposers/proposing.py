@@ -96,7 +96,7 @@ class BySymbols:
         call = replace(call, pristine=Pristine((call.mechanism, call.params)))
         self._explorer = Explorer(call, relation, generated, lambda: clock.remaining)
         found = self._explorer.found(pairs, lambda: clock.remaining > 0)
-        self._pairs, self._error = self._chosen(clock.timed(found)), ""
+        self._pairs, self._error = self._choose(clock.timed(found)), ""
 
     def notes(self) -> list[str]:
         """Return what a person may want to know of the runs."""
@@ -106,7 +106,7 @@ class BySymbols:
         """Return the pairs that are left, the same whatever was learned."""
         return self._pairs
 
-    def _chosen(self, found: Iterator[FoundPair]) -> Iterator[Pair]:
+    def _choose(self, found: Iterator[FoundPair]) -> Iterator[Pair]:
         proposed = 0
         try:
             for one in found:
@@ -163,11 +163,11 @@ class Explorer:
         `more` tells whether there is time.
         """
         try:
-            yield from self._found(pairs, more)
+            yield from self._find(pairs, more)
         finally:
             self._questions.close()
 
-    def _found(self, pairs: Sequence[Pair], more: Callable[[], bool]) -> Iterator[FoundPair]:
+    def _find(self, pairs: Sequence[Pair], more: Callable[[], bool]) -> Iterator[FoundPair]:
         self._known |= {pair.content for pair in pairs}
         self._more = more
         if self._generated is not None:

@@ -52,7 +52,7 @@ class Fixed(Instrument):
         law, scale, location = standard_of(request.arguments)
         if law.family.centre is None:
             return self._plainly(request)
-        self._scaled(scale)
+        self._scale(scale)
         size = size_of(request)
         shape = np.broadcast_shapes(np.shape(scale), np.shape(location)) if size is None else size
         count = int(np.prod(shape))
@@ -65,7 +65,7 @@ class Fixed(Instrument):
         noise = values.reshape(shape)
         return np.asarray(location + np.multiply(scale, noise))
 
-    def _scaled(self, scale: Any) -> None:
+    def _scale(self, scale: Any) -> None:
         flat = np.ravel(np.asarray(scale, object)).tolist()
         self._trace.scales += [term(each) for each in flat if is_symbolic(each)]
 

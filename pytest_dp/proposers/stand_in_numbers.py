@@ -84,7 +84,7 @@ class _Arithmetic(Symbolic):
         """As a number of z3."""
         raise NotImplementedError
 
-    def _combined(self, name: str, other: Any, *, left: bool) -> Any:
+    def _combine(self, name: str, other: Any, *, left: bool) -> Any:
         if not _is_number(other):
             return NotImplemented
         by, of_terms = _ARITHMETIC[name]
@@ -138,12 +138,12 @@ for _name in _ARITHMETIC:
     setattr(
         _Arithmetic,
         f"__{_name}__",
-        lambda self, other, name=_name: self._combined(name, other, left=True),
+        lambda self, other, name=_name: self._combine(name, other, left=True),
     )
     setattr(
         _Arithmetic,
         f"__r{_name}__",
-        lambda self, other, name=_name: self._combined(name, other, left=False),
+        lambda self, other, name=_name: self._combine(name, other, left=False),
     )
 
 
@@ -155,7 +155,7 @@ class Number(_Arithmetic):
         self._formula = _real(formula) if isinstance(value, float) else formula
 
     def __hash__(self) -> int:
-        self.trace.hashed(self._formula, self.value)
+        self.trace.note_lookup(self._formula, self.value)
         return hash(self.value)
 
     @property
@@ -173,27 +173,27 @@ class Number(_Arithmetic):
             return number(self.trace, float(self.value), self._formula)
         return self.__trunc__()
 
-    def _rounded(self, value: Any, to_floor: Callable[[Any], Any]) -> Any:
+    def _round(self, value: Any, to_floor: Callable[[Any], Any]) -> Any:
         whole = isinstance(self.value, int)
         return self if whole else number(self.trace, value, to_floor(self._formula))
 
     def __floor__(self) -> Any:
-        return self._rounded(math.floor(self.value), z3.ToInt)
+        return self._round(math.floor(self.value), z3.ToInt)
 
     def __ceil__(self) -> Any:
-        return self._rounded(math.ceil(self.value), lambda x: -z3.ToInt(-x))
+        return self._round(math.ceil(self.value), lambda x: -z3.ToInt(-x))
 
     def __trunc__(self) -> Any:
         towards = lambda x: z3.If(x >= 0, z3.ToInt(x), -z3.ToInt(-x))  # noqa: E731
-        return self._rounded(math.trunc(self.value), towards)
+        return self._round(math.trunc(self.value), towards)
 
     def __round__(self, digits: int | None = None) -> Any:
         value = round(self.value, digits)
         if digits is None:
-            return self._rounded(value, lambda x: z3.ToInt(x + z3.Q(1, 2)))
+            return self._round(value, lambda x: z3.ToInt(x + z3.Q(1, 2)))
         unit = z3.RealVal(10**digits) if digits >= 0 else z3.Q(1, 10**-digits)
         nearest = lambda x: z3.ToReal(z3.ToInt(x * unit + z3.Q(1, 2))) / unit  # noqa: E731
-        return self._rounded(value, nearest)
+        return self._round(value, nearest)
 
 
 class Truth(_Arithmetic):
@@ -213,16 +213,16 @@ class Truth(_Arithmetic):
         """Return the truth in a type of Python."""
         return bool(self) if kind is bool else number(self.trace, kind(self.value), self.term)
 
-    def _joined(self, other: Any, by: Operator, of_terms: Operator) -> Any:
+    def _join(self, other: Any, by: Operator, of_terms: Operator) -> Any:
         if not isinstance(other, bool | np.bool_):
             return by(int(self), other)
         condition = other.condition if isinstance(other, Truth) else z3.BoolVal(bool(other))
         held = by(self.value, bool(plain_value(other)))
         return Truth(self.trace, held, of_terms(self.condition, condition))
 
-    __and__ = partialmethod(_joined, by=operator.and_, of_terms=z3.And)
-    __or__ = partialmethod(_joined, by=operator.or_, of_terms=z3.Or)
-    __xor__ = partialmethod(_joined, by=operator.xor, of_terms=z3.Xor)
+    __and__ = partialmethod(_join, by=operator.and_, of_terms=z3.And)
+    __or__ = partialmethod(_join, by=operator.or_, of_terms=z3.Or)
+    __xor__ = partialmethod(_join, by=operator.xor, of_terms=z3.Xor)
     __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
 
     def __invert__(self) -> Any:

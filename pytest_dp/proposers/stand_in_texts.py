@@ -19,7 +19,7 @@ class Text(StandIn, str):
     formula: Any
 
     def __hash__(self) -> int:
-        self.trace.hashed(self.formula, self.value)
+        self.trace.note_lookup(self.formula, self.value)
         return str.__hash__(self)
 
     def __bool__(self) -> bool:

@@ -84,7 +84,7 @@ class Trace:
             self._note(_place(sys._getframe(1)), condition, held)  # noqa: SLF001
         return held
 
-    def hashed(self, formula: Any, value: Any) -> None:
+    def note_lookup(self, formula: Any, value: Any) -> None:
         """Note that a value was looked up, which is to say compared with those before it."""
         for other, known in self._hashed:
             if other.sort() == formula.sort() and not other.eq(formula):

@@ -72,7 +72,7 @@ def pairs_around_turns(
     if _are_datasets(inputs):
         every = chain.from_iterable(records_of(example) for example in inputs)
         records = list(islice(distinct(every), MAX_RECORDS))
-    for made, place in chain(guided.opened(), ((one, "") for one in drawn)):
+    for made, place in chain(guided.find_openings(), ((one, "") for one in drawn)):
         origin = f"one input takes another way at {Path(place).name}" if place else ""
         chosen: list[Pair] = []
         if generated is None:

@@ -125,10 +125,10 @@ class Call:
             outputs = self._draw_vectorized(data, count, keywords)
             self._refuse_shared_noise(data, outputs, keywords)
             return outputs
-        run_once = self._called(data, keywords)
+        run_once = self._call(data, keywords)
         if self.input is not None:
             fresh = self.input
-            run_once = lambda: self._called(fresh(), keywords)()  # noqa: E731
+            run_once = lambda: self._call(fresh(), keywords)()  # noqa: E731
         return self._collect(run_once, count, before)
 
     def one(self, data: Any, generator: np.random.Generator) -> Any:
@@ -140,7 +140,7 @@ class Call:
         """Return the outputs of one vectorised call, unchecked."""
         return self._draw_vectorized(data, count, self._keywords(generator))
 
-    def _called(self, data: Any, keywords: dict[str, Any]) -> Callable[[], Any]:
+    def _call(self, data: Any, keywords: dict[str, Any]) -> Callable[[], Any]:
         """Return a call of the mechanism, with parameters if these come with the input."""
         if isinstance(data, WithParams):
             return partial(self.mechanism, data.data, **{**keywords, **data.params})
@@ -180,7 +180,7 @@ class Call:
         self.made.runs += count
         self.made.watch = clocks.Stopwatch()
         try:
-            outputs = self._called(self._fresh_input(data), keywords)()
+            outputs = self._call(self._fresh_input(data), keywords)()
         except BaseException as error:
             if _ends_all(error):
                 raise
@@ -216,7 +216,7 @@ class Call:
         # By what further calls return, as these were what raised the suspicion.
         self.made.runs += CHECK_CALLS * CHECK_ROWS
         calls = [
-            self._called(self._fresh_input(data), {**keywords, self.size or "": CHECK_ROWS})()
+            self._call(self._fresh_input(data), {**keywords, self.size or "": CHECK_ROWS})()
             for _ in range(CHECK_CALLS)
         ]
         if equal:

@@ -106,14 +106,14 @@ class Pristine:
         Raises CannotCopy if there can be none.
         """
         obj, classes = self._copy()
-        return obj, [self._translated(data, classes) for data in inputs]
+        return obj, [self._translate(data, classes) for data in inputs]
 
     def spare(self, data: Any) -> tuple[Any, Any]:
         """Return the inputs with a copy of the object that is made once in each process."""
         if self._spare is None:
             self._spare = self._copy()
         obj, classes = self._spare
-        return obj, self._translated(data, classes)
+        return obj, self._translate(data, classes)
 
     def _copy(self) -> tuple[Any, list[type]]:
         if self.reason:
@@ -123,7 +123,7 @@ class Pristine:
         except Exception as error:
             raise CannotCopy(_cannot(error)) from None
 
-    def _translated(self, data: Any, classes: list[type]) -> Any:
+    def _translate(self, data: Any, classes: list[type]) -> Any:
         if not self._classes:
             return data
         try:
@@ -165,9 +165,9 @@ class _Copier(Pickler):
 
     def is_complete(self) -> bool:
         """Return whether all functions name only such variables of modules as were copied."""
-        return all(self._used(module) == copied for module, copied in self._modules)
+        return all(self._uses(module) == copied for module, copied in self._modules)
 
-    def _used(self, module: types.ModuleType) -> frozenset[str]:
+    def _uses(self, module: types.ModuleType) -> frozenset[str]:
         return self.names & vars(module).keys()
 
     def reducer_override(self, obj: Any) -> Any:
@@ -186,7 +186,7 @@ class _Copier(Pickler):
         if isinstance(obj, types.ModuleType):
             if _is_shared(obj.__name__):
                 return super().reducer_override(obj)
-            used = self._used(obj)
+            used = self._uses(obj)
             self._modules.append((obj, used))
             variables = {name: vars(obj)[name] for name in sorted(used)}
             self._look_for_values(*variables.values())

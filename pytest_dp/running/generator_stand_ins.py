@@ -127,7 +127,7 @@ class Instrument:
                     self.note(str(refused))
         return plainly()
 
-    def numbered(self, source: Source) -> Source:
+    def add_generator(self, source: Source) -> Source:
         """Return the source of one more generator that the mechanism makes."""
         self._made += 1
         return replace(source, number=self._made)

@@ -229,7 +229,7 @@ class _GeneratorClass(type):
 
 
 def _make_stand_in(instrument: Instrument, source: Source, args: Any, keywords: Any) -> Any:
-    source = instrument.numbered(source)
+    source = instrument.add_generator(source)
     instrument.make(source, *args, **keywords)
     return stand_in(instrument, source)
 

@@ -104,7 +104,7 @@ class Sampler(Subject):
         self.begin()
         copied = False
         try:
-            on_copy = self._copied(dataset)
+            on_copy = self._copy(dataset)
             copied = True
             self._try_out(on_copy, deadline)
         except CannotCopy as reason:
@@ -115,7 +115,7 @@ class Sampler(Subject):
             return
         if all_raised(self._try_alone(dataset, deadline)) and copied:  # copies raise as well
             self._unfork()
-            self._try_out(self._copied(dataset), deadline, may_raise=True)
+            self._try_out(self._copy(dataset), deadline, may_raise=True)
 
     def chunks(self, draw: SampleRequest) -> list[Chunk]:
         whole = Chunk(draw.count, draw.key, draw.shared)

@@ -155,7 +155,7 @@ class Subject:
 
         def drawn(count: int) -> tuple[Outputs, bool]:
             """Return outputs of one stream, and whether the last of them used it."""
-            return self._drawn(used, on_copy, [0] * count, deadline)
+            return self._draw(used, on_copy, [0] * count, deadline)
 
         outputs, moved = drawn(TRIAL_RUNS)
         last = outputs[-1]
@@ -185,14 +185,14 @@ class Subject:
             self._forget_costs()
             streams = list(range(first, first + TRIAL_RUNS))
             used = self.runner.on(self.call, dataset)
-            outputs, moved = self._drawn(used, dataset, streams, deadline)
+            outputs, moved = self._draw(used, dataset, streams, deadline)
             if not dataset.unchanged():
                 self._use_copies()
             self.replayable &= moved or all(same(outputs[0], output) for output in outputs)
         self._at_a_time = at_a_time(outputs)
         return outputs
 
-    def _drawn(
+    def _draw(
         self, used: Call, dataset: Input, streams: list[int], deadline: Deadline
     ) -> tuple[Outputs, bool]:
         """Return an output of each of some streams, and whether the last made use of its own."""
@@ -229,7 +229,7 @@ class Subject:
         refused, made = "", self.call.made.runs
         datasets: list[Input] = []
         try:
-            call, datasets = self._copied(input1, input2)
+            call, datasets = self._copy(input1, input2)
             with interruptible(deadline, self.seconds_a_run):
                 calls = [(self.runner.on(call, dataset), dataset.live) for dataset in datasets]
                 trial = partial(try_per_run, calls, stream(self.seed, *TRIAL_KEY), deadline)
@@ -265,17 +265,17 @@ class Subject:
             return self.forked([(dataset, key)], runs, deadline)[0]
         made = self.call.made.runs
         try:
-            call, (on_copy,) = self._copied(dataset)
+            call, (on_copy,) = self._copy(dataset)
             ran = self.runner.run(call, on_copy, self._chunks(runs, key), deadline)
             return join_outputs([done.outputs for done in ran])
         finally:
             self.runs += self.call.made.runs - made
 
-    def untried(self, dataset: Input, key: tuple[int, ...], deadline: Deadline) -> Any:
+    def run_untried(self, dataset: Input, key: tuple[int, ...], deadline: Deadline) -> Any:
         """Return one output of an unused copy, or of the mechanism if it cannot be copied."""
         call = self.call
         with suppress(CannotCopy):
-            call, (dataset,) = self._copied(dataset)
+            call, (dataset,) = self._copy(dataset)
         done = self.runner.once(call, dataset, Chunk(1, key), deadline)
         self._count(1, done.told.seconds, done.told.passed)
         return done.outputs[0]
@@ -336,7 +336,7 @@ class Subject:
         self._as_first = True
         self.call = replace(self.call, pristine=self._pristine)
 
-    def _copied(self, *datasets: Input) -> tuple[Call, list[Input]]:
+    def _copy(self, *datasets: Input) -> tuple[Call, list[Input]]:
         call, inputs = self.call.copied(*(dataset.live for dataset in datasets))
         if len(call.captured.generators) != len(self.call.captured.generators):
             raise CannotCopy("its generators cannot be copied")

@@ -76,7 +76,7 @@ class EventTest:
         upper = math.inf if rarer is None else float(self.shows(*rarer[::-1]).max())
         return self.lower(counts, alpha / 2), upper
 
-    def predicted(
+    def predict(
         self, p1: ArrayLike, n1: ArrayLike, p2: ArrayLike, n2: ArrayLike, alpha: float
     ) -> Floats:
         """Return about the median of `lower` over samples: to choose between events.

@@ -30,10 +30,10 @@ class Deque(DataType):
     def records(self, value):
         return list(value)
 
-    def joined(self, datasets):
+    def join_rows(self, datasets):
         return list(chain.from_iterable(datasets))
 
-    def taken(self, rows, positions):
+    def take_rows(self, rows, positions):
         return deque(rows[at] for at in positions)
 
     def rebuilt(self, example, records):

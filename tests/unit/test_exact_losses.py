@@ -192,8 +192,14 @@ def by_first(x, rng):
     return [first, *(rng.random(5) < (0.3 if first else 0.6))]
 
 
+def now_and_then(x, rng):
+    """The second bit is the first, unless a draw that is not released says otherwise."""
+    linked, first = rng.integers(5) == 0, bool(rng.random() < 0.5)
+    return [first, first and bool(linked)]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("mechanism", [by_first, running_parity])
+@pytest.mark.parametrize("mechanism", [by_first, running_parity, now_and_then])
 def test_outputs_without_independent_parts_are_refused(mechanism):
     with pytest.raises(CannotInstrument):
         law(mechanism)

@@ -116,10 +116,10 @@ GATES = [
 @pytest.mark.parametrize(("inputs", "is_gate"), GATES)
 def test_gates_are_opened_that_draws_hardly_meet(inputs, is_gate):
     guided = Guided(inputs, prepare(leaking_if(is_gate), Arguments()), 1)
-    opened = [drawn.value for drawn, _ in guided.opened()]
+    opened = [drawn.value for drawn, _ in guided.find_openings()]
     assert any(map(is_gate, opened))
     again = Guided(inputs, prepare(leaking_if(is_gate), Arguments()), 1)
-    assert [drawn.value for drawn, _ in again.opened()] == opened
+    assert [drawn.value for drawn, _ in again.find_openings()] == opened
 
 
 TEMPORARY = re.compile(r"^x-\d+\.a$")

@@ -29,7 +29,7 @@ def runs_of(mechanism, steepness=STEEPNESS, draws=20_000, **params):
 def shares(mechanism, vector, steepness=STEEPNESS, build=list, **params):
     """The probability of each output on one input."""
     runs = runs_of(mechanism, steepness, **params)
-    outcomes = runs.weighed(Numbers(build), np.array([vector], float))
+    outcomes = runs.weigh_outputs(Numbers(build), np.array([vector], float))
     found = {}
     for outcome in outcomes:
         key = outcome.key[1]
@@ -114,4 +114,4 @@ def always_raises(data, rng):
 @pytest.mark.parametrize("mechanism", [as_text, as_key, always_raises])
 def test_what_arrays_cannot_do_is_refused(mechanism):
     with pytest.raises(CannotInstrument):
-        runs_of(mechanism).weighed(Numbers(), np.array([[1.0]]))
+        runs_of(mechanism).weigh_outputs(Numbers(), np.array([[1.0]]))
