@@ -44,7 +44,11 @@ def attributes(instance: Any) -> dict[str, Any] | None:
             if name not in ("__dict__", "__weakref__") and hasattr(instance, full):
                 fields[full] = getattr(instance, full)
     fields.update(getattr(instance, "__dict__", {}))
-    return {name: fields[name] for name in sorted(fields)} or None
+    return {name: fields[name] for name in sorted(fields) if name not in _OF_TYPES} or None
+
+
+_OF_TYPES = ("__module__", "__doc__", "__qualname__")
+"""What some objects, such as `pandas.NA`, say of their type: no data."""
 
 
 def _is_mangled(name: str) -> bool:

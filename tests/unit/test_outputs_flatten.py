@@ -48,6 +48,7 @@ EXAMPLES = [
     (np.datetime64(7, "s"), {"output.astype(int)": 7.0, "output.dtype": ("str", "datetime64[s]")}),
     (np.array((1, 2.0), dtype="i4,f8"), {"output['f0']": 1.0, "output['f1']": 2.0}),
     (zoo.Private(3.0), {"output._Private__value": 3.0}),
+    (pd.NA, {"output": ("NAType", "<NA>")}),
     (_with_attrs(pd.Series([1.0]), rows=3), {"output.iloc[0]": 1.0, "output.attrs['rows']": 3.0}),
 ]  # fmt: skip
 
