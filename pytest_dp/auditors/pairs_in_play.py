@@ -131,7 +131,8 @@ def look_at_first_outputs(session: Session, pairs: ClaimPairs, state: PairState)
     """
     _skip_rejected_input(session.sampler, session.claim.promise.inputs, pairs, state)
     if pairs.all_seen:
-        check_raised(session.sampler, pairs.pool, session.pairs[0].d1)
+        examples = session.claim.promise.inputs
+        check_raised(session.sampler, pairs.pool, session.pairs[0].d1, examples)
     look_for_target(session.settings, state)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from pytest_dp.basics.arrays import join_outputs
 from pytest_dp.basics.errors import MechanismError
 from pytest_dp.basics.reprs import on_one_line
-from pytest_dp.data import describe
+from pytest_dp.data import describe, left_out
 from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.iterators import MAX_ELEMENTS, was_cut
 from pytest_dp.outputs.leaves import opaque_types
@@ -85,18 +85,21 @@ def note_left_out(sampler: Sampler, tried: int, total: int) -> None:
     )
 
 
-def check_raised(sampler: Sampler, pool: Pool, first: Any) -> None:
+def check_raised(sampler: Sampler, pool: Pool, first: Any, examples: Any) -> None:
     """Raise MechanismError if no run of the mechanism has returned, with the `first` input."""
     if pool.returned:
         return
     raised, *others = [table.raw[0] for table in pool.first.values()]
     if sampler.worked:
         raise used_up(sampler.name, "when it was tried out", raised)
+    examples = examples if isinstance(examples, list | tuple) else ()
+    advice = next(filter(None, map(left_out, examples)), "")
     other = next((outcome for outcome in others if outcome.kind != raised.kind), None)
     raise MechanismError(
         f"{sampler.name} raised in all {pool.runs:,} runs, so there is nothing to audit. "
         f"The first time, on {describe(first)}:\n{raised.trace}"
         + (f"\nOn other inputs it {other!r}." if other else "")
+        + (f"\n{advice}" if advice else "")
     )
 
 

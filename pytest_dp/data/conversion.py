@@ -30,6 +30,12 @@ def type_in_words(value: Any) -> str:
     return data.words(data.detail(value))
 
 
+def left_out(value: Any) -> str:
+    """Return what to do if a part of a dataset that is no record holds data; else empty."""
+    data = type_of(value)
+    return data.left_out(value) if data else ""
+
+
 def records_of(dataset: Any) -> list[Any]:
     """Return the records as plain Python objects in order; the records of a set are sorted.
 

@@ -140,6 +140,11 @@ class _Pandas(OfLibrary):
         dtypes = value.dtypes if value.ndim > 1 else [value.dtype]
         return self.detail(value), list(map(repr, dtypes)), repr(index.dtype), labels
 
+    def left_out(self, value: Any) -> str:
+        if isinstance(value.index, self.module.RangeIndex):
+            return ""
+        return "Neighbours have the index 0, 1, ... If the index holds data, write .reset_index()."
+
     def join_rows(self, datasets: Sequence[Any]) -> Any:
         if len(datasets) == 1:
             return datasets[0]

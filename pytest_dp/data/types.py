@@ -65,6 +65,10 @@ class DataType(ABC):
         """Return the properties of an object besides its class and its records."""
         return self.detail(value)
 
+    def left_out(self, value: Any) -> str:  # noqa: ARG002
+        """Return what to do if a part of an object, which its neighbours lack, holds data."""
+        return ""
+
     def content(self, value: Any) -> str:  # noqa: ARG002
         """Return what else has to agree for records to be joined without conversion."""
         return "filled"

@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 
+import pandas as pd
 import pytest
 
 from pytest_dp import DPSniper, MechanismError, Sequential, StatDP, audit
@@ -180,6 +181,15 @@ def test_proofs_get_counts_as_the_search_turned_them(monkeypatch):
 
 
 @pytest.mark.slow
+def test_an_index_that_neighbours_lack_is_named_where_all_runs_raise():
+    def mechanism(frame, rng):
+        return frame.groupby(level="user")["paid"].sum().clip(0, 1).sum() + rng.laplace()
+
+    example = pd.DataFrame({"paid": [1.0]}, index=pd.Index(["a"], name="user"))
+    with pytest.raises(MechanismError, match=r"If the index holds data, write \.reset_index\(\)"):
+        audit(mechanism, eps=1.0, neighbors="add_remove_one", inputs=[example], n_jobs=1)
+
+
 def test_what_is_kept_from_run_to_run_is_no_violation():
     answers = {}
 
