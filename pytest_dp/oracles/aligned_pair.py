@@ -16,6 +16,7 @@ from pytest_dp.oracles.alignment import Alignment, align
 from pytest_dp.oracles.checking import Memory, NotAligned
 from pytest_dp.oracles.shift_loss import LossBound
 from pytest_dp.outputs.flatten import flatten
+from pytest_dp.outputs.leaves import as_float
 from pytest_dp.outputs.raised import Raised
 from pytest_dp.privacy import Guarantee
 from pytest_dp.results.outcome import Mode
@@ -154,6 +155,6 @@ def _read(outputs: Sequence[Any]) -> tuple[Counter[int], dict[Hashable, list[flo
         own = leaves[start:end]
         lengths[len(own)] += 1
         for place, leaf in enumerate(own):
-            if isinstance(leaf, int | float | np.number) and np.isfinite(leaf):
-                columns.setdefault((len(own), place), []).append(float(leaf))
+            if isinstance(leaf, int | float | np.number) and math.isfinite(as_float(leaf)):
+                columns.setdefault((len(own), place), []).append(as_float(leaf))
     return lengths, columns

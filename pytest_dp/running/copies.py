@@ -45,7 +45,11 @@ _IMPORTS = dis.opmap["IMPORT_NAME"]
 _SOURCES = {"np.random": np.random.mtrand._rand, "random": random._inst}  # noqa: SLF001
 _GLOBALS = {source.name: source for source in (NUMPY, PYTHONS)}
 _NAMES_OF_SOURCES = {id(source): name for name, source in _SOURCES.items()}
-_LOCKS = {type(threading.Lock()): threading.Lock, type(threading.RLock()): threading.RLock}
+_OF_THREADS: dict[type, Any] = {
+    type(threading.Lock()): threading.Lock,
+    type(threading.RLock()): threading.RLock,
+    threading.local: threading.local,
+}
 
 
 class CannotCopy(Exception):  # noqa: N818  a way out, not an error
@@ -220,8 +224,8 @@ class _Copier(Pickler):
             return random.SystemRandom, ()
         if type(obj) is object:  # a sentinel: all that it has is that it is the same
             return _sentinel, (_SENTINELS.setdefault(id(obj), (id(obj), obj))[0],)
-        if type(obj) in _LOCKS:
-            return _LOCKS[type(obj)], ()
+        if type(obj) in _OF_THREADS:  # of a local, with what this thread keeps there
+            return _OF_THREADS[type(obj)], (), getattr(obj, "__dict__", None)
         return super().reducer_override(obj)
 
     def _look_at(self, function: types.FunctionType) -> None:
@@ -279,8 +283,9 @@ def _as_new_class(reduced: Any) -> Any:
 
     By this number, cloudpickle would find the class itself.
     """
-    make, arguments, *rest = reduced
-    return make, (*arguments[:-2], None, arguments[-1]), *rest
+    make, arguments, (members, *more), *rest = reduced
+    members.pop("__slotnames__", None)  # which `copyreg` notes when the first object is copied
+    return make, (*arguments[:-2], None, arguments[-1]), (members, *more), *rest
 
 
 _SENTINELS: dict[int, tuple[int, object]] = {}

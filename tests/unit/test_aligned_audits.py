@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+import threading
 from contextlib import suppress
 
 import pytest
@@ -63,6 +64,29 @@ def test_bounds_on_renyi_divergences_add_those_of_both_kinds_of_draws():
     assert pure + 3 * 0.32 <= known <= 0.5 + 3 * 0.32
     assert LossBound(0.0, 0.8).parameter_of(RenyiDP({3: 1.0})) == pytest.approx(0.96)
     assert LossBound(0.0, 0.8).parameter_of(RenyiDP({2: 0.1, 3: 1.0})) == pytest.approx(6.4)
+
+
+class Answer:
+    def __init__(self, value):
+        self.value = value
+
+
+LOCAL = threading.local()
+LOCAL.scale = 1.0
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        lambda data, rng: Answer(sum(data) + rng.laplace()),  # copyreg notes its slots in the class
+        lambda data, rng: sum(data) + rng.laplace(scale=LOCAL.scale),
+        lambda data, rng: 10**400 * round(10 * float(sum(data) + rng.laplace())),
+    ],
+    ids=["an object", "of a thread", "too large for floats"],
+)
+def test_what_a_mechanism_uses_and_returns_leaves_its_alignment_alone(mechanism):
+    result = audit(mechanism, eps=1.0, pairs=PAIRS[1:], search=(), n_jobs=1, seed=0)
+    assert (result.strength, result.notes) == ("aligned", ())
 
 
 @pytest.mark.slow
