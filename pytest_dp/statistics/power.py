@@ -164,10 +164,16 @@ class PlannedBets:
     def detect(self, joint: Floats) -> bool:
         """Return whether the best bet wins, with 95 % power, on outputs of these probabilities.
 
-        As in `Record.joint`.
+        As in `BetRecord.joint`.
         """
         record = BetRecord([self.runs * joint])
-        return max(ledger_of(self.guarantee).growth(record)) >= wealth_for(self.alpha)
+        return _log_wealth(ledger_of(self.guarantee), record) >= wealth_for(self.alpha)
+
+
+def _log_wealth(ledger: Ledger, record: BetRecord) -> float:
+    """Return the log wealth to expect of the better kind of bets; soft bets have more to learn."""
+    events, soft = ledger.growth(record)
+    return max(events, soft / LEARNING_FACTOR)
 
 
 def wealth_for(alpha: float) -> float:
@@ -231,8 +237,7 @@ def _smallest_gaussian(guarantee: Guarantee, power: int, alpha: float) -> float:
     def is_detected(less: float) -> bool:
         ends = (inside * (2 * tail + less * needed) - tail)[:, None] - [less * needed, 0.0]
         p, q = np.diff(ndtr(ends), axis=0, prepend=0.0, append=1.0).T
-        events, soft = ledger.growth(BetRecord([runs * np.outer(p, q)]))
-        return max(events, soft / LEARNING_FACTOR) >= wealth_for(alpha)
+        return _log_wealth(ledger, BetRecord([runs * np.outer(p, q)])) >= wealth_for(alpha)
 
     less = smallest(is_detected, 1.0, 2.0, LEAST_NOISE, relative=2e-2)
     return guarantee.with_noise_over(less)
