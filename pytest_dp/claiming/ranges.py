@@ -30,7 +30,7 @@ def between(low: float, high: float) -> NumberRange:
 
     Returns
     -------
-    Between
+    NumberRange
         For ``params={"threshold": between(0, 10)}``.
 
     References

@@ -105,8 +105,8 @@ class DivergenceBet:
     def lower(self, joint: Ints, alpha: float) -> float:
         """Return the lower confidence bound on the divergence, in nats; 0 if nothing is shown.
 
-        `joint` counts held-out pairs, as in `Record.joint`. None of them may have had a say in the
-        bet.
+        `joint` counts held-out pairs, as in `BetRecord.joint`. None of them may have had a say in
+        the bet.
         """
         runs = float(joint.sum())
         if runs == 0:
@@ -123,8 +123,8 @@ def best_bet(
 ) -> DivergenceBet:
     """Return the bet from which the most is expected of the guarantee's parameter, by past pairs.
 
-    `joint` and `scores` are those of the first binning of a `Record`; `pairs` is how many will be
-    held out. The guarantee must bound divergences.
+    `joint` and `scores` are those of the first binning of a `BetRecord`; `pairs` is how many will
+    be held out. The guarantee must bound divergences.
     """
     candidates = [
         _best_of_order(joint, scores, divergence.order, pairs, alpha)

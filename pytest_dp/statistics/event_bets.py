@@ -100,7 +100,7 @@ def contingency(joint: Ints | Floats) -> Floats:
     """Return counts of (both, only the likelier, only the rarer, neither) for events that cut bins.
 
     Of shape (2 * (b - 1), 4): for the events "bin k or higher", which D should make likelier, then
-    for "below bin k", which D' should. `joint` is as in `Record.joint`.
+    for "below bin k", which D' should. `joint` is as in `BetRecord.joint`.
     """
     above = joint[::-1, ::-1].cumsum(0).cumsum(1)[::-1, ::-1]
     below = joint.cumsum(0).cumsum(1)

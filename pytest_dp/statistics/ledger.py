@@ -170,7 +170,7 @@ class Ledger:
     def settle(self, portfolio: Portfolio, batch: Sequence[Ints]) -> None:
         """Pay out a portfolio by a batch that was drawn after the portfolio was made.
 
-        The batch is counted as in `Record.joint`.
+        The batch is counted as in `BetRecord.joint`.
         """
         rungs = portfolio.open
         hard = self.events.growth(batch, rungs)

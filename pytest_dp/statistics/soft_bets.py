@@ -69,7 +69,7 @@ class Attacks:
         return loss
 
     def growth(self, joint: Ints | Floats) -> Floats:
-        """Return the log growth on a `Record.joint`, shape (rungs, attacks, fractions)."""
+        """Return the log growth on a `BetRecord.joint`, shape (rungs, attacks, fractions)."""
         i, j = np.nonzero(joint)
         times = joint[i, j].astype(np.float64)
         stakes = self.stakes
