@@ -47,8 +47,8 @@ class Profile:
         return {name: value for name, value in self.values.items() if name != "seed"}
 
     @property
-    def lifted(self) -> dict[str, Any]:
-        """Settings of claims and the ini file that it overrides: without a margin, all margins."""
+    def overriding(self) -> dict[str, Any]:
+        """Settings that win over claims and the ini file: no margin, where the profile says so."""
         return {"margin": NO_MARGIN} if self.values.get("margin") == NO_MARGIN else {}
 
 

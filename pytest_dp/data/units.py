@@ -228,7 +228,10 @@ class Members:
 def exchange_positions(
     positions: Positions, leaving: Positions, coming: Positions = ()
 ) -> Positions:
-    """Return the positions without the indices `leaving`, with `coming` at the first of them."""
+    """Return the positions without some, with `coming` in the place of the first of them.
+
+    `leaving` are indices into `positions`, in rising order; at least one.
+    """
     if len(leaving) == 1:  # of thousands, quickly
         return (*positions[: leaving[0]], *coming, *positions[leaving[0] + 1 :])
     gone = set(leaving)

@@ -238,7 +238,7 @@ class AnalyticCheck(FoundLosses):
         return ""
 
     @property
-    def _runs(self) -> int:
+    def _wanted_runs(self) -> int:
         """Real runs in all; 0 if there are too few samples for them."""
         vectorised = self.session.call.size is not None
         given = self._pairs.states[: self._pairs.claimed]
@@ -253,7 +253,11 @@ class AnalyticCheck(FoundLosses):
         """Return how many pairs of outputs each given pair needs; 0 if no number is enough."""
         if not self.is_within or not self._is_largest_move_settled() or self._is_doubted():
             return 0
-        return max(self._runs // (2 * self._pairs.claimed), FEWEST_RUNS) if self._runs else 0
+        return (
+            max(self._wanted_runs // (2 * self._pairs.claimed), FEWEST_RUNS)
+            if self._wanted_runs
+            else 0
+        )
 
     def decides(self, state: PairState) -> bool:
         """Return whether a few runs on a pair are enough, so that none should be made for bets."""

@@ -39,7 +39,7 @@ def climb_ratio(logs: Logs, start: Floats, low: Floats, high: Floats, least: flo
     best, evaluations = (-math.inf, start), 0
 
     def at(x: Floats) -> tuple[float, Floats, float, Floats]:
-        """Return both logarithms, each with its gradient."""
+        """Return both logarithms, each with its gradient; remember the best point so far."""
         nonlocal best, evaluations
         if x.tobytes() not in last:
             evaluations += 1

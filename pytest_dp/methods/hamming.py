@@ -1,7 +1,7 @@
-r"""Hamming distances of outputs from the answer without noise, one of StatDP's families of events.
+"""Hamming distances of outputs from the answer without noise, one of StatDP's families of events.
 
 Source: Ding, Wang, Wang, Zhang, Kifer, "Detecting Violations of Differential Privacy", CCS 2018,
-section 4.4: the answer at \ε = \∞.
+section 4.4: the answer at ε = ∞.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ def distance_features(session: Session, inputs: tuple[Any, Any]) -> list[Feature
 
 
 def answer_without_noise(call: Call, data: Any, privacy_param: str | None) -> Any:
-    r"""Return the mechanism's answer without noise, or None if there is none.
+    """Return the mechanism's answer without noise, or None if there is none.
 
     Each draw is answered by the centre of its law; where that does not do, and the claim names the
-    parameter that carries \ε, it is made infinite.
+    parameter that carries ε, it is made infinite.
     """
     deadline, item = Deadline(ONE_RUN_SECONDS), Input(data)
     for changed in ({}, {privacy_param: math.inf}) if privacy_param else ({},):

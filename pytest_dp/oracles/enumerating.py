@@ -73,7 +73,7 @@ def settle_draws(output: Any, depth: int = MAX_DEPTH) -> Any:
 
 
 def _settled_array(output: Any, depth: int) -> Any:
-    """Return an array of objects; one of numbers, if draws were why it was none."""
+    """Settle the draws in an array of objects; it becomes one of plain values if it holds any."""
     has_draws = any(map(is_draw, output.flat))
     values = [settle_draws(element, depth - 1) for element in output.flat]
     if has_draws:

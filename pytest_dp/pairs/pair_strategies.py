@@ -140,7 +140,7 @@ def neighbouring(
 
 
 def _sizes(datasets: SearchStrategy[Any], seed: int, said: str) -> str:
-    """Return how long the datasets of a strategy are, in words."""
+    """Return how long the datasets of a strategy are, in words; ClaimError if all are empty."""
     lengths: list[int] = []
     records, last = 0, None
     for last in values_drawn(datasets, seed, said, MAX_DRAWS):

@@ -94,7 +94,7 @@ class Screener:
     """Tells how far the answer moves on many pairs of a claim; this one has looked at none."""
 
     def screen(self) -> Screened:
-        """Return how far the answer moves, which is computed by the first call."""
+        """Return how far the answer moves: nothing here; subclasses look at the first call."""
         return Screened()
 
     def unreached(self) -> list[Any]:

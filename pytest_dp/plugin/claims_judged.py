@@ -101,13 +101,13 @@ def compare_with_record(
             error = WeakenedClaim(message(told, seen.file.name, hint))
             report.outcome = "failed"
             report.longrepr = represent(error, seen.config, item.path, line, start)
-            record = _record(item.nodeid, path, line, str(error))
+            record = _report_failure(item.nodeid, path, line, str(error))
             report.__dict__.setdefault("dp_records", []).append(record.as_dict())
             return
 
 
-def _record(name: str, path: str, line: int, said: str) -> Record:
-    """Make the record, for reports, of a claim that differs from the one on record."""
+def _report_failure(name: str, path: str, line: int, said: str) -> Record:
+    """Return what reports show of a claim, or a claims file, that fails against the record."""
     record = Record.of_error(name, path, line, said, status="weakened")
     return replace(record, headline=" ".join(said.partition("\n\n")[0].split()))
 
@@ -134,7 +134,7 @@ def conclude_claims(seen: ClaimsOfRun, session: pytest.Session) -> None:
         (_write if seen.update else _compare)(seen)
     except (ClaimsFileError, OSError) as error:
         shown = relative(seen.file, seen.config.rootpath)
-        seen.failures.append(_record(seen.file.name, shown, 1, str(error)))
+        seen.failures.append(_report_failure(seen.file.name, shown, 1, str(error)))
     if not seen.failures:
         return
     session.exitstatus = pytest.ExitCode.TESTS_FAILED
@@ -159,7 +159,7 @@ def _compare(seen: ClaimsOfRun) -> None:
             file, line, hint = _place(seen, judgement.id, claim)
             said = message(judgement, seen.file.name, hint)
             shown = relative(file, seen.config.rootpath)
-            seen.failures.append(_record(judgement.id, shown, line, said))
+            seen.failures.append(_report_failure(judgement.id, shown, line, said))
     seen.lines += summarize(told, seen.file.name)
 
 

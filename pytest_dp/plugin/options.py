@@ -73,7 +73,7 @@ def _layer_settings(
     config: pytest.Config, profile: Profile, claim: Claim, options: Mapping[str, Any]
 ) -> Settings:
     file = _of_file(config)
-    layers = (profile.settings, file, claim.effort, profile.lifted, options)
+    layers = (profile.settings, file, claim.effort, profile.overriding, options)
     settings = settings_for(*layers, vectorized=claim.arguments.vectorized is not None)
     of_run = {**file, **options}
     asked_for = [asked["at_least"] for asked in (of_run, claim.effort) if "at_least" in asked]

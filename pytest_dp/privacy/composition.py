@@ -92,7 +92,7 @@ def smallest_claim(claim: Guarantee, parts: Parts) -> Guarantee:
         raise ClaimError("A composition needs parts, each of them at least once.")
     met = _ROUNDING
     if isinstance(claim, RenyiDP):
-        return _orders(claim, parts)
+        return _compose_renyi(claim, parts)
     if isinstance(claim, ApproximateDP):
         value, met = _eps(claim.delta, parts)
     elif isinstance(claim, ZeroConcentratedDP):
@@ -116,7 +116,7 @@ def compose_profile(parts: Parts) -> PrivacyProfile:
     return PrivacyProfile(_profile(parts)[0])
 
 
-def _orders(claim: RenyiDP, parts: Parts) -> Guarantee:
+def _compose_renyi(claim: RenyiDP, parts: Parts) -> Guarantee:
     """Return the sums at the orders of a claim; the claim itself if they agree up to rounding."""
     sums, least = [], []
     for order, _ in claim.bounds:

@@ -137,7 +137,7 @@ class Losses:
 
 
 def logs_of_coins(eps: float, times: int) -> Floats:
-    """Return log probabilities under P of each number of heads in randomised response."""
+    """Return log probabilities under P of each number of heads of `times` coins that lose `eps`."""
     from scipy.special import gammaln
 
     heads = np.arange(times + 1)

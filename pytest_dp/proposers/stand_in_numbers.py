@@ -163,7 +163,7 @@ class Number(_Arithmetic):
         return self._formula
 
     def __bool__(self) -> bool:
-        return self.trace.decide(self._formula != 0, self.value != 0)
+        return self.trace.note_decision(self._formula != 0, self.value != 0)
 
     def __converted__(self, kind: type) -> Any:
         """Return the number in a type of Python."""
@@ -207,7 +207,7 @@ class Truth(_Arithmetic):
         return z3.If(self.condition, z3.IntVal(1), z3.IntVal(0))
 
     def __bool__(self) -> bool:
-        return self.trace.decide(self.condition, self.value)
+        return self.trace.note_decision(self.condition, self.value)
 
     def __converted__(self, kind: type) -> Any:
         """Return the truth in a type of Python."""

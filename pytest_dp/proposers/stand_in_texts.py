@@ -23,7 +23,7 @@ class Text(StandIn, str):
         return str.__hash__(self)
 
     def __bool__(self) -> bool:
-        return self.trace.decide(self.formula != z3.StringVal(""), len(self.value) > 0)
+        return self.trace.note_decision(self.formula != z3.StringVal(""), len(self.value) > 0)
 
     def _truth(self, held: bool, condition: Any) -> Truth:
         return Truth(self.trace, held, condition)

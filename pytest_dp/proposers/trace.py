@@ -78,8 +78,8 @@ class Trace:
         self._numbers: Counter[Instruction] = Counter()
         self._hashed: list[tuple[Any, Any]] = []
 
-    def decide(self, condition: Any, held: bool) -> bool:
-        """Note a decision that is as the values have it; returns it."""
+    def note_decision(self, condition: Any, held: bool) -> bool:
+        """Note a condition with its outcome, as long as there is room; return the outcome."""
         if len(self.branches) < MAX_BRANCHES:
             self._note(_place(sys._getframe(1)), condition, held)  # noqa: SLF001
         return held
@@ -88,7 +88,7 @@ class Trace:
         """Note that a value was looked up, which is to say compared with those before it."""
         for other, known in self._hashed:
             if other.sort() == formula.sort() and not other.eq(formula):
-                self.decide(other == formula, known == value)
+                self.note_decision(other == formula, known == value)
         if len(self._hashed) < MAX_HASHED and not any(
             other.eq(formula) for other, _ in self._hashed
         ):

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.random import Generator, RandomState
 
 from pytest_dp.running.generator_stand_ins import Instrument, stand_in, was_drawn_unasked
-from pytest_dp.running.requests import PYTHON, SYSTEM, Source
+from pytest_dp.running.requests import DRAWS_OF_RANDOM, SYSTEM, Source
 
 NUMPY, PYTHONS = Source("np.random", RandomState), Source("random", random.Random)
 SECRETS, OS = Source("secrets", random.SystemRandom), Source("os", random.SystemRandom)
@@ -198,7 +198,7 @@ def _further() -> tuple[Place, ...]:
         function = vars(np.random)[name]  # no methods of its global generator, as the others are
         places.append((np.random, name, _wrap_function(NUMPY, method, function)))
     cls = random.SystemRandom
-    methods = {**{name: name for name in sorted(PYTHON)}, "_randbelow": "randbelow"}
+    methods = {**{name: name for name in sorted(DRAWS_OF_RANDOM)}, "_randbelow": "randbelow"}
     places += [
         (cls, name, _wrap_function(SYSTEMS, asked, getattr(cls, name), of_class=True))
         for name, asked in methods.items()

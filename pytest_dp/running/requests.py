@@ -37,12 +37,12 @@ _OF_SECRETS: dict[str, Callable[..., Any]] = {
     for name in ("randbelow", "randbits", "token_bytes", "token_hex", "token_urlsafe")
 } | {"urandom": os.urandom}
 """Functions of modules that are no methods of `random.SystemRandom`."""
-GENERATOR, PYTHON = _draws_of(Generator), _draws_of(random.Random)
-SYSTEM = PYTHON | _OF_SECRETS.keys()
+GENERATOR, DRAWS_OF_RANDOM = _draws_of(Generator), _draws_of(random.Random)
+SYSTEM = DRAWS_OF_RANDOM | _OF_SECRETS.keys()
 _DRAWS: dict[type, frozenset[str]] = {
     Generator: GENERATOR,
     RandomState: _draws_of(RandomState),
-    random.Random: PYTHON,
+    random.Random: DRAWS_OF_RANDOM,
     random.SystemRandom: SYSTEM,
 }
 """Methods that draw, of each kind of generator; of `secrets` and ``os.urandom`` in the last."""
