@@ -186,7 +186,7 @@ class BettingAudit:
         return self.known.may_exceed or any(
             state.is_known_to_win
             or (self.queue.is_proposed(state) and suspicion(state.record, guarantee) > CLEAR_ERRORS)
-            or may_release(state)
+            or may_release(state, guarantee)
             for state in self.queue.accepted
         )
 

@@ -34,6 +34,9 @@ from pytest_dp.statistics.shared_loss import count_equal_losses
 MIN_RARE = 3
 """Outputs that show a rare leak. Fewer: chance looks like one; more: rarer leaks are not said to
 be seen."""
+MAX_RARE_SHARE = 0.02
+"""Share of the outputs on an input that have a part which counts as rare. Larger and smaller:
+hardly any difference, as bets see parts that are not rare."""
 MAX_NUMBERS = 1_000_000
 """Numbers that are worked through at a time. More take memory; fewer look at fewer outputs."""
 MIN_LOSS = 1e-3
@@ -145,16 +148,30 @@ def runs_to_margin(guarantee: Guarantee, alpha: float, margin: float, pairs: int
     return 0
 
 
-def may_release(state: PairState) -> bool:
+def may_release(state: PairState, guarantee: Guarantee) -> bool:
     """Return whether a value that never recurs otherwise came repeatedly on one input only.
 
-    A value released once in a thousand runs says next to nothing yet, and everything later.
+    Or a part that outputs seldom have. What is released once in a thousand runs says next to
+    nothing yet, and everything later.
     """
     if state.outputs.extract is not None:
         return False
     table, on_d = state.outputs.table()
     part, sides = first_pairs(table, on_d, MAX_NUMBERS // len(table.places or [0]))
-    return any(comes_alone(*part.leaf(place), sides, MIN_RARE) for place in table.places)
+    if any(comes_alone(*part.leaf(place), sides, MIN_RARE) for place in table.places):
+        return True
+    if guarantee.eps is None:
+        return False
+    pairs, places = len(sides) / 2, list(table.places)
+    # One input has so many of all by chance alone in one of 20 audits, if the claim is kept.
+    enough = math.log(20 * max(len(places), 1)) / math.log1p(math.exp(-guarantee.eps))
+    enough += 2 * guarantee.delta * pairs
+    for place in places:
+        present = part.leaf(place)[1] != ABSENT
+        c1, c2 = int(np.sum(present & sides)), int(np.sum(present & ~sides))
+        if min(c1, c2) == 0 and enough <= max(c1, c2) < MAX_RARE_SHARE * pairs:
+            return True
+    return False
 
 
 def _places_sharing(state: PairState) -> float:

@@ -50,7 +50,7 @@ def test_a_wider_margin_ends_sooner_and_none_uses_all():
     ]
     assert samples[0] < samples[1] < 400_000
     whole = audited(1.0, margin=None, max_samples=150_000)
-    assert whole.samples == pytest.approx(150_000, rel=0.02)
+    assert 0.9 * 150_000 < whole.samples <= 150_000  # some are kept to show a violation
     assert not any("margin" in note for note in whole.notes)
 
 
