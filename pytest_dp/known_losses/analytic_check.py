@@ -253,11 +253,8 @@ class AnalyticCheck(FoundLosses):
         """Return how many pairs of outputs each given pair needs; 0 if no number is enough."""
         if not self.is_within or not self._is_largest_move_settled() or self._is_doubted():
             return 0
-        return (
-            max(self._wanted_runs // (2 * self._pairs.claimed), FEWEST_RUNS)
-            if self._wanted_runs
-            else 0
-        )
+        wanted = self._wanted_runs
+        return max(wanted // (2 * self._pairs.claimed), FEWEST_RUNS) if wanted else 0
 
     def decides(self, state: PairState) -> bool:
         """Return whether a few runs on a pair are enough, so that none should be made for bets."""
