@@ -29,7 +29,7 @@ were cut off show less."""
 
 # Shares of the samples
 RESERVE = 0.1
-"""Share of the samples that is kept for counting the strongest attack, and for copies. Larger:
+"""Share of the samples that is kept for counting the event of a violation, and for copies. Larger:
 bets get fewer; smaller: bounds are wider."""
 OUTSIDE_SHARE = 0.25
 """Share of all runs that pairs outside of the declared inputs may take, once all others were looked

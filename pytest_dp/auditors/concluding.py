@@ -268,7 +268,7 @@ def _counted_fields(bets: BettingAudit, broken: PairState, played: BettingAudit)
     witness = _in_time(bets, partial(find_attack, session, [broken], session.guarantee))
     if witness is None:
         return fields
-    shown, tested = None, _in_time(bets, partial(count_attack, session, bets.pool, witness))
+    shown, tested = None, count_attack(session, bets.pool, witness)
     witness = add_examples(session, witness)
     if tested is not None:
         held_out.check_independent(session.sampler.name, witness, tested)

@@ -59,7 +59,7 @@ def describe_attack(bound: Bound, witness: Witness) -> str:
 def describe_seen_attack(counts: Counts, witness: Witness) -> str:
     """Return the event with its counts among the outputs that were bet on."""
     c1, n1, c2, n2 = counts.four
-    return f"{witness.event}: in {c1:,} of {n1:,} runs on D, {c2:,} of {n2:,} on D'"
+    return f"{witness.event}: in {c1:,} of {n1:,} runs on D, {c2:,} of {n2:,} on D', as bet on"
 
 
 def counterexample(

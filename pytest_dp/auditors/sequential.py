@@ -1,7 +1,7 @@
 """Betting: search and test on the same samples, until the claim is refuted or effort runs out.
 
 A `betting_audit` bets batch by batch; wealth that reaches 1 / alpha refutes the claim
-(`pytest_dp.statistics.ledger`). What was found is then counted once more on held-out samples, to be
+(`pytest_dp.statistics.ledger`). The event of a violation is then counted on held-out samples, to be
 shown (`concluding`).
 
 Where the mechanism's random numbers can be set, both outputs of a pair are drawn with the same

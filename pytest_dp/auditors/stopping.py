@@ -163,7 +163,7 @@ def may_release(state: PairState, guarantee: Guarantee) -> bool:
     if guarantee.eps is None:
         return False
     pairs, places = len(sides) / 2, list(table.places)
-    # One input has so many of all by chance alone in one of 20 audits, if the claim is kept.
+    # If the claim is kept, one input has so many of all by chance at one of 20 looks.
     enough = math.log(20 * max(len(places), 1)) / math.log1p(math.exp(-guarantee.eps))
     enough += 2 * guarantee.delta * pairs
     for place in places:

@@ -199,7 +199,8 @@ def trade_off(pictures: Pictures, *, violated: bool) -> Drawing:
         parts.append(line(attack, "dp-attack"))
         caption += " Line: thresholds of the learned attack, by the runs that were bet on."
     if not violated:
-        caption += " Chance may take both a little into it."
+        what = "it" if pictures.event is None else "both"
+        caption += f" Chance may take {what} a little into the shaded region."
     if window != (0.0, 1.0, 0.0, 1.0):
         caption += " Enlarged around the dot."
     parts += _across(x, 230, "false positives: outputs on D' in S")
