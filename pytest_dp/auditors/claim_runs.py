@@ -17,8 +17,7 @@ from pytest_dp.auditors.pairs_in_play import ClaimPairs, look_at_first_outputs
 from pytest_dp.auditors.session import Session
 from pytest_dp.basics.arrays import Ints
 from pytest_dp.betting.betting_loop import MAX_FITTED_PAIRS
-from pytest_dp.betting.binning import ByScore
-from pytest_dp.betting.detector import Detector, fit_detector
+from pytest_dp.betting.detector import ByScore, Detector, fit_detector
 from pytest_dp.running.deadline import OutOfTime
 from pytest_dp.statistics.event_bets import rank_for
 from pytest_dp.statistics.ledger import BetRecord

@@ -53,7 +53,7 @@ from pytest_dp.data import describe
 from pytest_dp.results.pictures import Pictures
 from pytest_dp.results.result import Counterexample, Distance, Verdict
 from pytest_dp.running.deadline import OutOfTime
-from pytest_dp.statistics.counts import NO_COUNTS
+from pytest_dp.statistics.event_test import NO_COUNTS
 from pytest_dp.statistics.power import DELTAS, differs, would_show
 from pytest_dp.statistics.proofs import Bound
 

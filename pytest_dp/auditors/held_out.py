@@ -16,9 +16,8 @@ from pytest_dp.auditors.session import Session
 from pytest_dp.auditors.witness import Witness
 from pytest_dp.basics.arrays import Ints
 from pytest_dp.basics.errors import DependentRuns
-from pytest_dp.betting.bars import Bars, bars_of
+from pytest_dp.betting.bars import Bars, Tally, bars_of
 from pytest_dp.betting.scores import Attack
-from pytest_dp.betting.tally import Tally
 from pytest_dp.outputs.paired_outputs import first_pairs
 from pytest_dp.privacy import Guarantee
 from pytest_dp.results.pictures import Histogram
@@ -27,7 +26,7 @@ from pytest_dp.running.sampler import SampleRequest
 from pytest_dp.running.streams import Purpose, stream
 from pytest_dp.statistics import assumptions
 from pytest_dp.statistics.assumptions import NOT_IID
-from pytest_dp.statistics.counts import Counts
+from pytest_dp.statistics.event_test import Counts
 from pytest_dp.statistics.proofs import SHARP, Bound, Proof
 
 SHOWN_OUTPUTS = 8_000

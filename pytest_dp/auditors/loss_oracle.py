@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pytest_dp.auditors.pair_state import PairState
 from pytest_dp.auditors.pairs_in_play import ClaimPairs
 from pytest_dp.auditors.session import Session
-from pytest_dp.betting.binning import Binning
+from pytest_dp.betting.detector import Binning
 from pytest_dp.pairs import Pair
 from pytest_dp.registry import load
 from pytest_dp.results.outcome import Estimate

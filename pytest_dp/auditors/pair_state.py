@@ -19,9 +19,9 @@ import numpy as np
 from pytest_dp.auditors.pool import Pool
 from pytest_dp.auditors.session import Session
 from pytest_dp.basics.arrays import Bools, Ints
-from pytest_dp.betting.binning import Binning, Reader, joint_counts
+from pytest_dp.betting.betting_loop import PairStatus
+from pytest_dp.betting.detector import Binning, Reader, joint_counts
 from pytest_dp.betting.models import Posterior, check_by_itself, fit_model, quantities
-from pytest_dp.betting.pair_queue import PairStatus
 from pytest_dp.claiming.settings import Settings
 from pytest_dp.outputs.feature import Feature, leaf
 from pytest_dp.outputs.features import affordable, user_features

@@ -11,7 +11,7 @@ from pytest_dp.auditors.pool import Pool, check_raised
 from pytest_dp.auditors.session import Session
 from pytest_dp.basics.arrays import Outputs
 from pytest_dp.basics.reprs import LABEL_LENGTH
-from pytest_dp.betting.pair_queue import FIRST_PROPOSED, NEW_PAIR_EDGE, PROPOSED_SHARE, PairQueue
+from pytest_dp.betting.betting_loop import FIRST_PROPOSED, NEW_PAIR_EDGE, PROPOSED_SHARE, PairQueue
 from pytest_dp.data import describe, kind_of
 from pytest_dp.data.conversion import length
 from pytest_dp.outputs.paired_outputs import TOTAL_ROOM, PairedOutputs

@@ -21,7 +21,7 @@ from pytest_dp.privacy import Guarantee
 from pytest_dp.results.pictures import Interval, Pictures, Points, points, round_for_drawing
 from pytest_dp.results.result import Counterexample
 from pytest_dp.results.screened import Screened
-from pytest_dp.statistics.counts import Counts
+from pytest_dp.statistics.event_test import Counts
 from pytest_dp.statistics.proofs import Bound
 
 MIN_TIMES = 3.0

@@ -15,8 +15,8 @@ import numpy as np
 from pytest_dp.auditors.budget import Budget
 from pytest_dp.basics.arrays import Bools, Outputs, join_outputs
 from pytest_dp.basics.reprs import safe_repr
+from pytest_dp.betting.bars import Tally
 from pytest_dp.betting.scores import Attack
-from pytest_dp.betting.tally import Tally
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.leaves import NUMBER
 from pytest_dp.outputs.paired_outputs import mean_leaves

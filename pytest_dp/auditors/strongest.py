@@ -21,13 +21,13 @@ from pytest_dp.auditors.witness import (
     read_event,
     with_examples,
 )
-from pytest_dp.betting.binning import Reader
+from pytest_dp.betting.detector import Reader
 from pytest_dp.privacy import Guarantee, Renyi
 from pytest_dp.results.result import Distance
 from pytest_dp.running.deadline import Deadline, OutOfTime
 from pytest_dp.running.streams import Purpose
-from pytest_dp.statistics.counts import Counts
-from pytest_dp.statistics.divergence_bets import best_bet
+from pytest_dp.statistics.event_test import Counts
+from pytest_dp.statistics.soft_bets import best_bet
 
 LOOKING_TIME = 0.5
 """Share of the time in which the strongest attack is looked for. Larger: less is left to count it;

@@ -11,9 +11,8 @@ import numpy as np
 
 from pytest_dp.auditors.pair_state import PairState, quantities_of
 from pytest_dp.basics.arrays import Bools, Floats, Ints
-from pytest_dp.betting.binning import ByScore
-from pytest_dp.betting.scores import Attack
-from pytest_dp.betting.telling import digits_for, told_by, typical_outputs
+from pytest_dp.betting.detector import ByScore
+from pytest_dp.betting.scores import Attack, digits_for, told_by, typical_outputs
 from pytest_dp.claiming.settings import Settings
 from pytest_dp.counterexample import KEPT_RANK, simplest_event
 from pytest_dp.outputs.event_search import Rank, RankedEvent, search

@@ -1,9 +1,13 @@
 """A learned score of outputs: a sum of step functions of their features.
 
 The score is the log odds that an output came from D, not from D'. Each feature of an output is
-sorted into bins (`betting.feature_bins`), each bin has a weight, and the score is the sum of the
-weights: an additive logistic regression. Weights of neighbouring bins are drawn together, so that
-few outputs give a smooth score and many outputs a sharp one.
+sorted into bins, each bin has a weight, and the score is the sum of the weights: an additive
+logistic regression. Weights of neighbouring bins are drawn together, so that few outputs give a
+smooth score and many outputs a sharp one.
+
+Numbers fall between cut points at quantiles, far out into both tails, since rare outputs can carry
+most of a loss. Whatever is special has a bin of its own: values that recur among continuous ones,
+NaN, every category (None, exceptions, strings, ...), and that an output lacks the quantity.
 
 The fit is by backfitting: one feature after the other gets the weights that fit best beside those
 of all others. A quadratic bound on the likelihood makes each step exact to compute, and none
@@ -16,22 +20,164 @@ Sources: Hastie, Tibshirani, "Generalized Additive Models", 1990 (backfitting); 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
-from pytest_dp.basics.arrays import Bools, Floats
-from pytest_dp.betting.feature_bins import (
-    BinCodes,
-    Column,
-    bins_of,
-    output_categories,
-    row_share,
-)
+from pytest_dp.basics.arrays import Bools, Floats, Ints
 from pytest_dp.outputs.feature import Feature
+from pytest_dp.outputs.leaves import ABSENT, NUMBER
+from pytest_dp.outputs.rounding import (
+    Clusters,
+    WholeOutputs,
+    clusters,
+    find_recurring,
+    room,
+    separating_number,
+)
 from pytest_dp.outputs.table import Table
-from pytest_dp.statistics.regression import expit
+from pytest_dp.statistics.regression import expit, quantile_levels
+
+MAX_CATEGORIES = 256
+"""Categories of a feature. More learn noise by heart; fewer miss rare ones."""
+MAX_SINGLE = 64
+"""Values of a feature that have a bin of their own. More learn noise by heart; fewer are lumped
+together."""
+MAX_NUMBERS = 4_000_000
+"""Numbers by which bins are chosen. More take longer; fewer place them less well."""
+
+BinCodes = npt.NDArray[np.integer]
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureBins:
+    """A quantity of an output as a bin number.
+
+    Bins are numbered: the numbers between cut points in increasing order (`ordered` many), then
+    atoms, NaN, categories, "absent", and "never seen".
+    """
+
+    feature: Feature
+    cuts: Floats
+    """Bin k of the ordered ones holds numbers x with ``cuts[k - 1] <= x < cuts[k]``."""
+    atoms: Clusters
+    """Recurring values."""
+    categories: tuple[tuple[str, Hashable], ...]
+
+    @property
+    def ordered(self) -> int:
+        """How many bins stand in increasing order."""
+        return len(self.cuts) + 1
+
+    @property
+    def width(self) -> int:
+        return self.ordered + len(self.atoms.values) + len(self.categories) + 3
+
+    def codes(self, table: Table) -> BinCodes:
+        """Return the bin of every output, shape (n,)."""
+        numbers, kinds = self.feature.columns(table)
+        codes = np.searchsorted(self.cuts, numbers, side="right").astype(np.uint16)
+        if len(self.atoms.values):
+            at = self.atoms.index(numbers)
+            is_atom = at >= 0
+            codes[is_atom] = self.ordered + at[is_atom]
+        nan = self.ordered + len(self.atoms.values)
+        if table.levels or not np.all(kinds == NUMBER):
+            # Codes of a table are its own; -2 and -1, absent and number, index from the end.
+            bins = np.full(len(table.levels) + 2, nan + 2 + len(self.categories), np.uint16)
+            known = {level: nan + 1 + i for i, level in enumerate(self.categories)}
+            for level, code in table.levels.items():
+                bins[code] = known.get(level, bins[code])
+            bins[ABSENT] = nan + 1 + len(self.categories)
+            codes = np.where(kinds == NUMBER, codes, bins[kinds])
+        missing = np.isnan(numbers) & (kinds == NUMBER)
+        codes[missing] = nan
+        return codes
+
+
+Column = FeatureBins | WholeOutputs
+
+
+def output_categories(
+    table: Table, max_outputs: int, min_each: float, *, exact: bool = False
+) -> WholeOutputs | None:
+    """Return whole outputs as categories; None if these are too many or too rare.
+
+    These are too many above `max_outputs`, and too rare below `min_each` outputs of each on
+    average. `exact` says that numbers which are equal up to rounding are different ones.
+    """
+    if len(table) > 4_000:
+        probe = WholeOutputs.of(table.rows(np.arange(len(table)) < 2_000), exact=exact)
+        if len(probe.marks) > min(max_outputs, 1_000):
+            return None
+    outputs = WholeOutputs.of(table, exact=exact)
+    if len(outputs.marks) > max_outputs or len(outputs.marks) * min_each > len(table):
+        return None
+    return outputs
+
+
+def bins_of(
+    feature: Feature, table: Table, max_bins: int, share: float = 1.0
+) -> FeatureBins | None:
+    """Return about `max_bins` bins for a quantity in a table of outputs; None if it is constant.
+
+    `share` is the part of the outputs by which cut points are placed.
+    """
+    numbers, kinds = feature.columns(table)
+    stride = max(1, round(1 / share))
+    is_number = (kinds == NUMBER) & ~np.isnan(numbers)
+    sample = numbers[::stride][is_number[::stride]]
+    different, counts = clusters(*np.unique(sample, return_counts=True), room(feature, table))
+    values = different.values
+    cuts, atoms = np.zeros(0), different.part(np.zeros(0, np.int64))
+    if len(values) <= min(max_bins, MAX_SINGLE):
+        cuts = separating_number(different.ends[1][:-1], different.ends[0][1:])
+    elif len(values):
+        often = find_recurring(counts, 0.001)
+        if often.sum() > MAX_SINGLE:  # of many values of one sort those that stand out
+            often = find_recurring(counts, 1.0)
+        if often.sum() > MAX_SINGLE:
+            often[:] = False
+        atoms = different.part(often)
+        cuts = _cuts(different.part(~often), counts[~often], max_bins)
+    categories = _categories(kinds, table)
+    varied = len(values) > 1 or np.ptp(kinds) > 0 or bool(np.isnan(numbers[kinds == NUMBER]).any())
+    return FeatureBins(feature, cuts, atoms, categories) if varied else None
+
+
+def _cuts(values: Clusters, counts: Ints, max_bins: int) -> Floats:
+    """Cut points at quantiles: half of them even, half of them ever farther out in the tails."""
+    ordered = np.repeat(np.arange(len(counts)), counts)
+    if not len(ordered):
+        return np.zeros(0)
+    above = np.unique(
+        ordered[quantile_positions(len(ordered), max_bins // 2, max_bins - max_bins // 2, 10)]
+    )
+    above = above[above > 0]
+    return separating_number(values.ends[1][above - 1], values.ends[0][above])
+
+
+def quantile_positions(n: int, even: int, far_out: int, least: float) -> Ints:
+    """Return positions in so many sorted values, by `quantile_levels`."""
+    at = (quantile_levels(n, even, far_out, least) * n).astype(np.int64)
+    return np.unique(np.clip(at, min(1, n - 1), n - 1))
+
+
+def _categories(kinds: Ints, table: Table) -> tuple[tuple[str, Hashable], ...]:
+    if not table.levels:
+        return ()
+    counts = np.bincount(kinds[kinds >= 0], minlength=len(table.levels))
+    present = [level for level, code in table.levels.items() if counts[code]]
+    present.sort(key=lambda level: -counts[table.levels[level]])
+    return tuple(present[:MAX_CATEGORIES])
+
+
+def row_share(features: int, rows: int) -> float:
+    """Return the share of outputs for placing cut points, so that sorting stays affordable."""
+    return min(1.0, MAX_NUMBERS / max(1, features * rows))
+
 
 MAX_WHOLE_OUTPUTS = 200
 """Different outputs that are each a bin of their own. More: rare outputs are learned by heart;

@@ -1,7 +1,7 @@
-"""Bars for an event: what is like a person would sort outputs, made by outputs of a search.
+"""Counts of an event or an attack, and the bars of its picture, which samplers make as they draw.
 
-Fresh outputs are sorted into them while they are counted, so that a picture shows the runs that the
-text counts.
+The bars are made by outputs of a search. Fresh outputs are sorted into them while they are counted,
+so that a picture shows the runs that the text counts.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.basics.arrays import Bools, Floats, Ints
+from pytest_dp.basics.arrays import Bools, Floats, Ints, Outputs
 from pytest_dp.basics.reprs import LABEL_LENGTH, on_one_line, shorten_line
 from pytest_dp.betting.scores import Attack
 from pytest_dp.outputs.events import Between, Equals, Event
 from pytest_dp.outputs.feature import numbers_and_categories
 from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.leaves import NUMBER, category_text
-from pytest_dp.outputs.table import Table
+from pytest_dp.outputs.table import Table, tabulate
 from pytest_dp.outputs.wording import short_number
 from pytest_dp.results.pictures import Bar, Histogram, round_for_drawing
 
@@ -181,3 +181,29 @@ def _end(value: float | None) -> float | None:
 def _pairs(counts: Ints, within: Ints) -> tuple[tuple[int, int], tuple[int, int]]:
     (a, b), (c, d) = counts.tolist(), within.tolist()
     return (a, b), (c, d)
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """Counts outputs: all, in an event, and at the threshold of an attack.
+
+    Behind these counts are those of the codes of `bars`.
+    """
+
+    event: Event | Attack
+    bars: Bars | None = None
+
+    def __call__(self, outputs: Outputs) -> Ints:
+        table = tabulate(outputs)
+        codes = [] if self.bars is None else [self.bars.counts(table)]
+        return np.concatenate([[len(table)], np.sum(self.hits(table), 1), *codes])
+
+    def hits(self, table: Table) -> list[Bools]:
+        """Return which outputs are in the event, and at its threshold."""
+        if isinstance(self.event, Attack):
+            return list(self.event.hits(table))
+        return [self.event.mask(table), np.zeros(len(table), bool)]
+
+    def histogram(self, on_d: Ints, on_d2: Ints) -> Histogram | None:
+        """Return the bars, by counts on either input; None if there are none."""
+        return None if self.bars is None else self.bars.histogram(on_d[3:], on_d2[3:])

@@ -2,17 +2,211 @@
 
 How many outputs a batch has, and which pair it is drawn on, depends on counts and on past outputs
 alone. Where time runs out, the sampler raises, and what was won until then stands.
+
+An edge is what a bet on one pair of outputs gains on average, over the standard deviation of what
+it pays; log wealth then grows by half its square for each pair of outputs. The queue is a bandit
+that picks by an upper confidence bound on the edge, so that no pair is given up on a few outputs,
+and few outputs are spent on pairs that cannot win.
+
+Source: Auer, Cesa-Bianchi, Fischer, "Finite-time Analysis of the Multiarmed Bandit Problem",
+Machine Learning 2002.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
 from pytest_dp.basics.arrays import Ints
-from pytest_dp.betting.detector import Detector
-from pytest_dp.betting.pair_queue import PairQueue, PairStatus, S, edge_upper_bound
+from pytest_dp.betting.detector import Binning, Detector
+from pytest_dp.data.relations import Pair
+from pytest_dp.outputs.paired_outputs import PairedOutputs
 from pytest_dp.statistics.ledger import BetRecord, Ledger
+
+EDGE_ERRORS = 1.5
+"""Standard errors by which an edge may be larger than it looks. More: outputs are spread over
+pairs that cannot win; fewer: the best pair is given up on bad luck."""
+NEW_PAIR_EDGE = 0.4
+"""Edge that is hoped of a pair before anything was drawn on it. Larger: all pairs are looked at
+before the best one is bet on; smaller: later pairs wait for long."""
+PROPOSED_SHARE = 0.05
+"""Share of all pairs of outputs that may be drawn on proposed pairs of inputs, unless they look
+broken. More: claims of few pairs wait for the search; less: the search sees fewer inputs."""
+FIRST_PROPOSED = 500
+"""Pairs of outputs that may be drawn on proposed pairs of inputs in any case."""
+
+WON_BY_CHANCE = 3.0
+"""Log wealth that bets on a pair win by chance, once in 20 times. Smaller: outputs are drawn on
+proposed pairs that were lucky; larger: such pairs are given up that break the claim by little."""
+
+
+@dataclass(slots=True, eq=False)
+class PairStatus:
+    """A pair of inputs, and what is known of it from past batches."""
+
+    number: int
+    pair: Pair
+    outputs: PairedOutputs = field(default_factory=PairedOutputs)
+    """What was drawn on it, as far as there is room."""
+    coupled: bool = False
+    """Whether both inputs are run with the same random numbers."""
+    refused: bool = False
+    """Whether the mechanism refuses one of the inputs, so that nothing is bet on the pair."""
+    drawn: int = 0
+    """Pairs of outputs."""
+    batches: int = 0
+    earned: float = 0.0
+    """What the bets on it have added to the log wealth."""
+    detector: Detector = field(default_factory=Detector)
+    record: BetRecord = field(default_factory=lambda: BetRecord([]))
+    """Counts of past batches through the detector: what bets on it would have earned."""
+    edge_bound: float = math.inf
+    """Upper confidence bound on the edge, in standard deviations of a single payoff."""
+    known_edge: float = 0.0
+    """Edge that is known without outputs, until it should have won by bets."""
+    known_until: float = 0.0
+    """Pairs of outputs after which it should have won."""
+
+    @property
+    def binnings(self) -> tuple[Binning, ...]:
+        """Sets of outputs that are bet on, the first one by score; none before the first fit."""
+        return self.detector.binnings
+
+    @property
+    def is_known_to_win(self) -> bool:
+        """Return whether bets should win by what is known without outputs, and still may."""
+        return self.known_edge > 0 and self.drawn < self.known_until
+
+    @property
+    def learned(self) -> int:
+        """Pairs of outputs that the binnings were learned from."""
+        return self.detector.pairs
+
+
+S = TypeVar("S", bound=PairStatus)
+
+
+def edge_upper_bound(growth: float, pairs: float) -> float:
+    """Return the largest edge that the past does not rule out.
+
+    `growth` is the log growth of the best bet on `pairs` past pairs of outputs. What a detector of
+    few outputs misses has no part in it: with room for that too, the first pairs were drawn so
+    often that claims of many pairs took nearly twice the outputs.
+    """
+    pairs = max(pairs, 1.0)
+    return math.sqrt(2 * max(growth, 0.0) / pairs) + EDGE_ERRORS / math.sqrt(pairs)
+
+
+class PairQueue(Generic[S]):
+    """The pairs of inputs of an audit: those that the claim gives, then proposed ones.
+
+    `propose` returns a further pair, given all that were looked at, or None if there is none;
+    `make` returns the status of a pair by its number. `for_proposed` pairs of outputs may be drawn
+    on proposed pairs of inputs in any case. The given pairs numbered `first` are looked at before
+    all others, then the `urgent` ones, which are proposed whatever their share.
+    """
+
+    def __init__(
+        self,
+        given: Sequence[Pair],
+        propose: Callable[[], Pair | None],
+        make: Callable[[int, Pair], S],
+        for_proposed: float = FIRST_PROPOSED,
+        first: Iterable[int] = (),
+        urgent: Iterator[Pair] | None = None,
+    ) -> None:
+        self._propose, self._make, self._for_proposed = propose, make, for_proposed
+        self.claimed = len(given)
+        """How many pairs the claim gives: the first ones."""
+        self.states: list[S] = []
+        """The pairs of the claim, then those that were proposed."""
+        self.seen: list[S] = []
+        """The pairs that were picked so far, in that order."""
+        for pair in given:
+            self._add(pair)
+        self._first = list(dict.fromkeys(first))
+        others = (number for number in range(self.claimed) if number not in self._first)
+        self._others = deque(others)
+        self._urgent, self._is_searched = urgent, False
+
+    @property
+    def seen_given(self) -> list[S]:
+        """The pairs of the claim that were picked so far."""
+        return [status for status in self.seen if not self.is_proposed(status)]
+
+    @property
+    def drawn(self) -> int:
+        """Pairs of outputs that were drawn so far."""
+        return sum(status.drawn for status in self.seen)
+
+    @property
+    def drawn_on_proposed(self) -> int:
+        """Pairs of outputs that were drawn on pairs of inputs which the claim does not give."""
+        return sum(status.drawn for status in self.seen if self.is_proposed(status))
+
+    @property
+    def unseen(self) -> int:
+        """The number of pairs of the claim on which nothing was drawn."""
+        return len(self._first) + len(self._others)
+
+    @property
+    def is_searched(self) -> bool:
+        """Return whether no further pair will be proposed, or none may be drawn on."""
+        return self._urgent is None and (self._is_searched or not self._may_search)
+
+    def is_proposed(self, status: PairStatus) -> bool:
+        """Return whether the pair was proposed, not given by the claim."""
+        return status.number >= self.claimed
+
+    def pick(self) -> S | None:
+        """Return the pair to draw next; None if the mechanism refuses all that there are."""
+        open_pairs = [status for status in self.seen if self._may_go_on(status)]
+        best = max(open_pairs, key=lambda status: status.edge_bound, default=None)
+        if best is not None and best.edge_bound >= NEW_PAIR_EDGE:
+            return best
+        return self.newcomer() or best
+
+    def newcomer(self) -> S | None:
+        """Return a pair that nothing was drawn on, if one is left and the search has a share."""
+        if self._first:
+            return self._look_at(self.states[self._first.pop(0)])
+        if self._urgent is not None:
+            if (pair := next(self._urgent, None)) is not None:
+                return self._look_at(self._add(pair))
+            self._urgent = None
+        if self._others:
+            return self._look_at(self.states[self._others.popleft()])
+        if not self._may_search:
+            return None
+        pair = self._propose()
+        if pair is None:
+            self._is_searched = True
+            return None
+        return self._look_at(self._add(pair))
+
+    def _look_at(self, status: S) -> S:
+        self.seen.append(status)
+        return status
+
+    def _add(self, pair: Pair) -> S:
+        status = self._make(len(self.states), pair)
+        self.states.append(status)
+        return status
+
+    @property
+    def _may_search(self) -> bool:
+        return self.drawn_on_proposed <= max(self._for_proposed, PROPOSED_SHARE * self.drawn)
+
+    def _may_go_on(self, status: PairStatus) -> bool:
+        if status.refused:
+            return False
+        in_share = self.drawn_on_proposed <= PROPOSED_SHARE * self.drawn
+        is_in_play = in_share or not self.is_proposed(status)
+        return is_in_play or status.edge_bound >= NEW_PAIR_EDGE or status.earned >= WON_BY_CHANCE
+
 
 FIRST_BATCH = 12
 """Pairs of outputs in the first batch on a pair of inputs. More: gross violations take longer;

@@ -1,19 +1,30 @@
-"""Attacks: what tells outputs on one input from outputs on its neighbour, learned from samples."""
+"""Models of which input an output came from: additive, linear, or a classifier of scikit-learn.
+
+For linear models and classifiers, an output is a row of numbers, each with mean 0 and variance 1.
+What is no number (None, NaN, an exception, a string, a missing element) is 0 there and has a flag
+of its own, as special values have in the paper.
+
+Source: Bichsel, Steffen, Bogunovic, Vechev, "DP-Sniper", IEEE S&P 2021.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import copy
+import warnings
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 
 from pytest_dp.basics.arrays import Bools, Floats
 from pytest_dp.basics.errors import ClaimError
-from pytest_dp.betting import additive, linear
+from pytest_dp.betting.additive import fit_additive
 from pytest_dp.claiming.settings import Settings
-from pytest_dp.outputs.feature import Feature, about_extract
+from pytest_dp.outputs.feature import SPECIAL, Feature, about_extract, numbers_and_categories
 from pytest_dp.outputs.features import all_features, features, float_features, user_features
+from pytest_dp.outputs.leaves import NUMBER, Category
 from pytest_dp.outputs.table import Table, tabulate
+from pytest_dp.statistics.regression import logistic, logit
 
 AS_PUBLISHED = ("logistic", "mlp")
 """The classifiers of the DP-Sniper paper, which are shown what they are shown there."""
@@ -89,7 +100,180 @@ def fit_model(
     The seed is for classifiers that draw random numbers. Raises ClaimError if the classifier fails.
     """
     if classifier is None or (isinstance(classifier, str) and classifier == "additive"):
-        return additive.fit_additive(table, on_d, features)
+        return fit_additive(table, on_d, features)
     if isinstance(classifier, str) and classifier == "logistic":
-        return linear.fit_logistic(table, on_d, features)
-    return linear.fit_classifier(classifier, table, on_d, features, seed)
+        return fit_logistic(table, on_d, features)
+    return fit_classifier(classifier, table, on_d, features, seed)
+
+
+MAX_DEVIATION = 1e6
+"""Standard deviations beyond which all numbers count as the same. More overflow; fewer: what is
+far out is lost."""
+MAX_CATEGORIES = 64
+"""Categories that a linear model knows. More learn noise by heart; fewer are not told apart."""
+RIDGE = 1e-6
+"""Penalty on squared weights, for each output. Larger: odds are less extreme; smaller: where one
+number tells all, weights grow without end."""
+NEWTON_STEPS = 100
+"""Steps of the fit, at most. Only the time depends on it, but where one number tells all."""
+MIN_DEVIATION = 1e-12
+"""Deviation relative to the mean, at least. Smaller: rounding counts as variation; larger: small
+noise on a large number is lost."""
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """How outputs become rows of numbers."""
+
+    numbers: tuple[tuple[Feature, float, float], ...]
+    """Quantities, each with its mean and deviation."""
+    flags: tuple[tuple[Feature, Category], ...]
+
+    def matrix(self, table: Table) -> Floats:
+        """Return one row for each output, shape (n, columns)."""
+        rows = np.zeros((len(table), len(self.numbers) + len(self.flags)))
+        for i, (feature, mean, deviation) in enumerate(self.numbers):
+            values, kinds, _ = numbers_and_categories(feature, table)
+            usable = kinds == NUMBER
+            with np.errstate(over="ignore"):
+                scaled = (values[usable] - mean) / deviation
+            rows[usable, i] = np.clip(scaled, -MAX_DEVIATION, MAX_DEVIATION)
+        for i, (feature, flag) in enumerate(self.flags, len(self.numbers)):
+            _, kinds, names = numbers_and_categories(feature, table)
+            rows[:, i] = kinds == names.index(flag) if flag in names else 0.0
+        return rows
+
+    @property
+    def names(self) -> list[str]:
+        """The meaning of each column."""
+        kinds = [kind if (kind, what) in SPECIAL else what for _, (kind, what) in self.flags]
+        flags = [f"{f.text}: {what}" for (f, _), what in zip(self.flags, kinds, strict=True)]
+        return [feature.text for feature, *_ in self.numbers] + flags
+
+
+def design(table: Table, features: list[Feature]) -> Design:
+    """Return what varies among the outputs of a table."""
+    numbers, flags = [], []
+    for feature in features:
+        values, kinds, names = numbers_and_categories(feature, table)
+        usable = values[kinds == NUMBER]
+        if len(usable) and np.ptp(usable) > 0:
+            with np.errstate(over="ignore"):
+                mean, deviation = float(usable.mean()), float(usable.std())
+            if np.isfinite(mean) and MIN_DEVIATION * abs(mean) < deviation < np.inf:
+                numbers.append((feature, mean, deviation))
+        counts = np.bincount(kinds[kinds != NUMBER], minlength=len(names))
+        shown = [*SPECIAL, *list(table.levels)[:MAX_CATEGORIES]]
+        flags += [(feature, f) for f in shown if 0 < counts[names.index(f)] < len(table)]
+    return Design(tuple(numbers), tuple(flags))
+
+
+@dataclass(frozen=True, slots=True)
+class Logistic:
+    """A fitted logistic regression."""
+
+    design: Design
+    weights: Floats
+    intercept: float
+
+    def log_odds(self, table: Table) -> Floats:
+        odds: Floats = self.design.matrix(table) @ self.weights + self.intercept
+        return odds
+
+
+def fit_logistic(table: Table, on_d: Bools, features: list[Feature]) -> Logistic:
+    """Fit ridge logistic regression, the paper's first classifier.
+
+    The paper fits it by stochastic gradient descent; here it is fitted to the optimum.
+    """
+    plan = design(table, features)
+    rows = plan.matrix(table)
+    basis = np.concatenate([np.ones((1, len(rows))), rows.T])
+    prior = np.zeros(len(basis)), np.full(len(basis), RIDGE * len(rows))
+    weights = logistic(basis, on_d.astype(float), np.ones(len(rows)), prior, NEWTON_STEPS, 1e-6)
+    return Logistic(plan, weights[1:], float(weights[0]))
+
+
+@dataclass(frozen=True, slots=True)
+class Classified:
+    """A fitted classifier with ``predict_proba``."""
+
+    design: Design
+    classifier: Any
+    column: int
+
+    def log_odds(self, table: Table) -> Floats:
+        rows = self.design.matrix(table)
+        if not len(rows):
+            return np.zeros(0)
+        # NaN, as for outputs unlike any before, says nothing about the input.
+        likelier = np.nan_to_num(self.chances(rows), nan=0.5)
+        odds: Floats = logit(np.clip(likelier, 1e-12, 1 - 1e-12))
+        return odds
+
+    def chances(self, rows: Floats) -> Floats:
+        """Return the probability of the first input, for each row."""
+        try:
+            probabilities = np.asarray(self.classifier.predict_proba(rows), dtype=np.float64)
+        except Exception as error:
+            raise _fail(self.classifier, "predict_proba", error) from error
+        shape = probabilities.shape
+        if shape != (len(rows), 2):
+            raise ClaimError(
+                f"{_name(self.classifier)}.predict_proba returned an array of shape {shape} "
+                f"for {len(rows)} outputs. Allowed: shape ({len(rows)}, 2), a probability for each "
+                "of the two inputs."
+            )
+        chances: Floats = probabilities[:, self.column]
+        return chances
+
+
+def fit_classifier(
+    classifier: Any, table: Table, on_d: Bools, features: list[Feature], seed: int
+) -> Classified:
+    """Fit a copy of a classifier with scikit-learn's interface.
+
+    ``"mlp"`` is the network of the paper: two hidden layers, Adam, ten epochs.
+    """
+    by_paper = isinstance(classifier, str)
+    if by_paper:
+        from sklearn.neural_network import MLPClassifier
+
+        classifier = MLPClassifier((10, 5), learning_rate_init=0.01, max_iter=10)
+    plan = design(table, features)
+    if not plan.numbers and not plan.flags:  # nothing varies: a flag that never rises will do
+        plan = Design((), tuple((feature, SPECIAL[1]) for feature in features[:1]))
+    untrained = copy.deepcopy(classifier)
+    if hasattr(untrained, "get_params") and untrained.get_params().get("random_state", 0) is None:
+        untrained.set_params(random_state=seed % 2**32)
+    state = np.random.get_state()  # noqa: NPY002  the generator that scikit-learn falls back to
+    np.random.seed(seed % 2**32)  # noqa: NPY002
+    try:
+        with warnings.catch_warnings():
+            if by_paper:  # its network is meant to stop early
+                warnings.simplefilter("ignore")
+            fitted = untrained.fit(plan.matrix(table), on_d.astype(int))
+    except Exception as error:
+        raise _fail(classifier, "fit", error) from error
+    finally:
+        np.random.set_state(state)  # noqa: NPY002
+    fitted = untrained if fitted is None else fitted
+    classes = list(getattr(fitted, "classes_", (0, 1)))
+    model = Classified(plan, fitted, classes.index(1) if 1 in classes else 1)
+    if np.isnan(model.chances(plan.matrix(table)[:1_000])).all():
+        raise ClaimError(
+            f"classifier={_name(classifier)}: predict_proba returned only NaN, for outputs that "
+            "it was fitted to. Allowed: probabilities."
+        )
+    return model
+
+
+def _fail(classifier: Any, what: str, error: Exception) -> ClaimError:
+    return ClaimError(
+        f"classifier={_name(classifier)}: {what} raised {type(error).__name__}: {error}. Give an "
+        "object with scikit-learn's interface, or leave classifier= out."
+    )
+
+
+def _name(classifier: Any) -> str:
+    return type(classifier).__name__

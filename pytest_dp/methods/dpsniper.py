@@ -24,10 +24,10 @@ from pytest_dp.auditors.session import AuditFinding, Session
 from pytest_dp.auditors.strongest import read_in_time
 from pytest_dp.auditors.witness import Witness, likelier_first, with_examples
 from pytest_dp.basics.arrays import Floats, Outputs
-from pytest_dp.betting.binning import ByScore
+from pytest_dp.betting.bars import Tally
+from pytest_dp.betting.detector import ByScore
 from pytest_dp.betting.models import Posterior
 from pytest_dp.betting.scores import Attack, scores
-from pytest_dp.betting.tally import Tally
 from pytest_dp.methods.cuts import Cut, PlannedTest, best_cut
 from pytest_dp.methods.searching import (
     MIN_FITTED,

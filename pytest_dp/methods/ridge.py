@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pytest_dp.basics.arrays import Bools, Floats
-from pytest_dp.betting.linear import Design, design
+from pytest_dp.betting.models import Design, design
 from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.table import Table
 

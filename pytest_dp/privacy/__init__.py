@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pytest_dp.privacy.approximate import ApproximateDP
-from pytest_dp.privacy.attack_auc import AttackAUC
+from pytest_dp.privacy.approximate import ApproximateDP, AttackAUC
 from pytest_dp.privacy.composition import compose_profile, smallest_claim
 from pytest_dp.privacy.concentrated import (
     GaussianDP,

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 from pytest_dp.basics.bisection import bracket
 from pytest_dp.basics.errors import ClaimError
-from pytest_dp.privacy.approximate import ApproximateDP
-from pytest_dp.privacy.attack_auc import AttackAUC
+from pytest_dp.privacy.approximate import ApproximateDP, AttackAUC
 from pytest_dp.privacy.concentrated import GaussianDP, RenyiDP, ZeroConcentratedDP
 from pytest_dp.privacy.conversions import pure_to_gdp
 from pytest_dp.privacy.functional import PrivacyProfile, TradeOff

@@ -10,8 +10,7 @@ from numbers import Real
 from typing import Any
 
 from pytest_dp.basics.errors import ClaimError, invalid
-from pytest_dp.privacy.approximate import ApproximateDP
-from pytest_dp.privacy.attack_auc import AttackAUC
+from pytest_dp.privacy.approximate import ApproximateDP, AttackAUC
 from pytest_dp.privacy.concentrated import GaussianDP, RenyiDP, ZeroConcentratedDP
 from pytest_dp.privacy.functional import PrivacyProfile, TradeOff
 from pytest_dp.privacy.guarantees import LARGEST_EPS, Guarantee

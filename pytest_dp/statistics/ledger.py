@@ -4,7 +4,7 @@ A batch of outputs x_i on D and y_i on D' multiplies what is staked on a bet wit
 by the product of ``1 + f * pay(x_i, y_i)``. Under the claim each pay has mean at most 0, whatever
 was chosen before the batch was drawn, so wealth reaches 1 / alpha with probability at most alpha,
 at any time; x_i and y_i may share their random numbers. There are bets on events (`event_bets`), on
-soft attacks (`soft_bets`) and on divergences (`divergence_bets`), in both directions, each and
+soft attacks and on divergences (both in `soft_bets`), in both directions, each and
 together. docs/proofs/betting-under-coupling.md and betting-on-divergences.md prove all of them.
 
 Nothing here is approximate. What is bet on is chosen by past batches (the *record*), as a Bayesian
@@ -25,7 +25,6 @@ import numpy as np
 
 from pytest_dp.basics.arrays import Floats, Ints
 from pytest_dp.privacy import Guarantee
-from pytest_dp.statistics.divergence_bets import against_divergences
 from pytest_dp.statistics.event_bets import (
     FRACTIONS,
     EventBets,
@@ -36,6 +35,7 @@ from pytest_dp.statistics.soft_bets import (
     LINE_OPTIMISM,
     SHARPNESS,
     Attacks,
+    against_divergences,
     against_sticks,
     log_ratio_of,
     no_attacks,

@@ -14,8 +14,7 @@ from typing import Any
 from pytest_dp.basics.bisection import MAX_EXCESS, smallest
 from pytest_dp.privacy import Guarantee
 from pytest_dp.statistics import clopper_pearson, statdp_test
-from pytest_dp.statistics.counts import Counts
-from pytest_dp.statistics.event_test import EventTest
+from pytest_dp.statistics.event_test import Counts, EventTest
 
 LOSS_ERROR = 1e-3
 """Relative error of a detection limit. Larger: limits are less exact; smaller: they take longer."""

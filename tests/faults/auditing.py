@@ -36,7 +36,7 @@ FAULTS = (
     ),
     Fault(
         "queue-takes-the-least-promising",
-        "betting/pair_queue.py",
+        "betting/betting_loop.py",
         "best = max(open_pairs,",
         "best = min(open_pairs,",
         "Outputs are drawn on pairs that cannot win.",

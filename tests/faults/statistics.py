@@ -95,7 +95,7 @@ FAULTS = (
     ),
     Fault(
         "renyi-order-off-by-one",
-        "statistics/divergence_bets.py",
+        "statistics/soft_bets.py",
         "k = max(order - 1, 0.0)",
         "k = max(order, 0.0)",
         "Bets on a divergence are allowed to gain that of another order.",
@@ -103,7 +103,7 @@ FAULTS = (
     ),
     Fault(
         "two-divergences-at-the-price-of-one",
-        "statistics/divergence_bets.py",
+        "statistics/soft_bets.py",
         "for factor in (1.0, 1.0, 2.0)]",
         "for factor in (1.0, 1.0, 1.0)]",
         "A bet on both directions at once gains under a claim that holds.",
@@ -111,7 +111,7 @@ FAULTS = (
     ),
     Fault(
         "divergence-bound-without-alpha",
-        "statistics/divergence_bets.py",
+        "statistics/soft_bets.py",
         "- LOG_WEALTH_ROUNDING + math.log(alpha) / pairs)",
         "- LOG_WEALTH_ROUNDING)",
         "The bound is an estimate: too high every other time.",
@@ -175,7 +175,7 @@ FAULTS = (
     ),
     Fault(
         "half-turned-around",
-        "statistics/counts.py",
+        "statistics/event_test.py",
         "return Counts(self.c2, self.n2, self.c1, self.n1, self.planned[::-1])",
         "return Counts(self.c2, self.n1, self.c1, self.n2, self.planned[::-1])",
         "Counts change places, but not the runs that they are of.",

@@ -10,8 +10,7 @@ import scipy
 
 from pytest_dp.privacy import ApproximateDP, GaussianDP, RenyiDP, ZeroConcentratedDP
 from pytest_dp.statistics import clopper_pearson
-from pytest_dp.statistics.counts import Counts
-from pytest_dp.statistics.event_test import EventTest
+from pytest_dp.statistics.event_test import Counts, EventTest
 from pytest_dp.statistics.proofs import CLASSICAL, PUBLISHED
 
 pytestmark = pytest.mark.canary

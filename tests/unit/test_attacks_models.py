@@ -22,7 +22,7 @@ from pytest_dp.betting.additive import (
     choose_columns,
     fit_weights,
 )
-from pytest_dp.betting.binning import cuts_of
+from pytest_dp.betting.detector import cuts_of
 from pytest_dp.betting.models import fit_model, quantities
 from pytest_dp.betting.scores import Attack, scores
 from pytest_dp.claiming.settings import Settings

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 import scipy
 
-from pytest_dp.betting.betting_loop import FIRST_BATCH, BettingLoop
-from pytest_dp.betting.binning import joint_counts
-from pytest_dp.betting.detector import fit_detector
-from pytest_dp.betting.pair_queue import (
+from pytest_dp.betting.betting_loop import (
+    FIRST_BATCH,
     PROPOSED_SHARE,
     WON_BY_CHANCE,
+    BettingLoop,
     PairQueue,
     PairStatus,
 )
+from pytest_dp.betting.detector import fit_detector, joint_counts
 from pytest_dp.data.relations import Pair
 from pytest_dp.outputs.features import features
 from pytest_dp.outputs.table import tabulate

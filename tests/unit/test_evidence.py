@@ -19,7 +19,7 @@ from pytest_dp.statistics.assumptions import (
     same_law,
     two_samples,
 )
-from pytest_dp.statistics.counts import NO_COUNTS, Counts
+from pytest_dp.statistics.event_test import NO_COUNTS, Counts
 from pytest_dp.statistics.proofs import CLASSICAL, PUBLISHED, SHARP, Bound, unlucky
 
 pytestmark = pytest.mark.slow

@@ -11,15 +11,17 @@ import scipy
 from scipy.special import ndtri
 
 from pytest_dp.privacy import RenyiDP, ZeroConcentratedDP
-from pytest_dp.statistics.divergence_bets import (
+from pytest_dp.statistics.event_bets import FRACTIONS
+from pytest_dp.statistics.soft_bets import (
+    SHARPNESS,
     DivergenceBet,
     against_divergences,
+    against_sticks,
     best_bet,
     largest_mean_payoff,
+    log_ratio_of,
     payoffs_of_ratio,
 )
-from pytest_dp.statistics.event_bets import FRACTIONS
-from pytest_dp.statistics.soft_bets import SHARPNESS, against_sticks, log_ratio_of
 
 pytestmark = pytest.mark.slow
 

@@ -11,8 +11,7 @@ import scipy
 
 from pytest_dp.privacy import ApproximateDP, GaussianDP, RenyiDP
 from pytest_dp.statistics import clopper_pearson, event_test
-from pytest_dp.statistics.counts import Counts
-from pytest_dp.statistics.event_test import BETA, EventTest
+from pytest_dp.statistics.event_test import BETA, Counts, EventTest
 
 pytestmark = pytest.mark.slow
 
