@@ -17,7 +17,7 @@ from scipy.optimize import brentq
 
 from pytest_dp import RenyiDP, TradeOff
 from pytest_dp.privacy import Guarantee, ZeroConcentratedDP
-from pytest_dp.privacy.bernoulli import concentration, renyi
+from pytest_dp.privacy.regions import concentration, renyi
 from pytest_dp.privacy.stated import read_guarantee
 
 Law = tuple[np.ndarray, np.ndarray]

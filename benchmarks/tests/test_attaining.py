@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.attaining import KINDS, drawn, gaussian
 from benchmarks.type_one_kinds import chance, known, row, trial
-from pytest_dp.privacy.bernoulli import renyi
+from pytest_dp.privacy.regions import renyi
 from pytest_dp.privacy.stated import read_guarantee
 
 LAWS = [name for name, kind in KINDS.items() if kind.mechanism is drawn]

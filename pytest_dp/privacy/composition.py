@@ -82,8 +82,7 @@ def smallest_claim(claim: Guarantee, parts: Parts) -> Guarantee:
 
     The result is `claim` itself if that is what the parts add up to, but for rounding: within 1e-8
     of what has a closed form, 5e-4 of what is computed on a lattice, 5e-3 if a part is a trade-off
-    function; and of a divergence that follows from a profile, within the bounds between which its
-    values leave it. All else is rounded up. Of Rényi privacy it is the sum at each order, of which
+    function. All else is rounded up. Of Rényi privacy it is the sum at each order, of which
     `claimed` is the largest multiple. Raises ClaimError if the parts add up to no claim of that
     notion.
     """
@@ -117,28 +116,19 @@ def compose_profile(parts: Parts) -> PrivacyProfile:
 
 def _compose_renyi(claim: RenyiDP, parts: Parts) -> Guarantee:
     """Return the sums at the orders of a claim; the claim itself if they agree up to rounding."""
-    sums, least = [], []
-    for order, _ in claim.bounds:
-        known = [(*part.renyi_between(order), times) for part, times in parts]
-        least.append(math.fsum(times * low for low, _, times in known))
-        sums.append(math.fsum(times * high for _, high, times in known))
-    unknown = [
-        order for (order, _), total in zip(claim.bounds, sums, strict=True) if total == math.inf
-    ]
+    sums = {
+        order: math.fsum(times * part.renyi_at(order) for part, times in parts)
+        for order, _ in claim.bounds
+    }
+    unknown = [order for order, total in sums.items() if total == math.inf]
     if unknown:
         raise ClaimError(_no_such_claim(claim, parts, f" at order {unknown[0]:g}"))
-    shares = [total / bound for total, (_, bound) in zip(sums, claim.bounds, strict=True)]
-    lower = max(low / bound for low, (_, bound) in zip(least, claim.bounds, strict=True))
-    if lower <= _ROUNDING and max(shares) >= 1 / _ROUNDING:
+    most = max(sums[order] / bound for order, bound in claim.bounds)
+    if 1 / _ROUNDING <= most <= _ROUNDING:
         return claim
-    if not any(sums):
-        return claim.at(0.0)
-    if len(sums) == 1:
-        return claim.at(sums[0])
-    units = zip(claim.bounds, sums, strict=True)
-    return RenyiDP(
-        tuple((order, total / max(shares)) for (order, _), total in units), scale=max(shares)
-    )
+    if len(sums) == 1 or not most:
+        return claim.at(sum(sums.values()))
+    return RenyiDP(tuple((order, total / most) for order, total in sums.items()), scale=most)
 
 
 def _no_such_claim(claim: Guarantee, parts: Parts, where: str = "") -> str:

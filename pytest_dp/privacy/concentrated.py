@@ -54,8 +54,7 @@ class ZeroConcentratedDP(Curve):
 
     @cached_property
     def region(self) -> Region:
-        from pytest_dp.privacy.bernoulli import concentrated_tangents
-        from pytest_dp.privacy.regions import Region
+        from pytest_dp.privacy.regions import Region, concentrated_tangents
 
         slopes, intercepts = concentrated_tangents(self.rho)
         return Region.below(slopes, self._beside(intercepts) if self.delta else intercepts)
@@ -90,7 +89,7 @@ class ZeroConcentratedDP(Curve):
         return replace(self, rho=value)
 
     def _loss_shown(self, p: Floats, q: Floats) -> Floats:
-        from pytest_dp.privacy.bernoulli import concentration
+        from pytest_dp.privacy.regions import concentration
 
         if not self.delta:
             return concentration(p, q)
@@ -257,8 +256,7 @@ class RenyiDP(Curve):
 
     @cached_property
     def region(self) -> Region:
-        from pytest_dp.privacy.bernoulli import renyi_tangents
-        from pytest_dp.privacy.regions import Region
+        from pytest_dp.privacy.regions import Region, renyi_tangents
 
         return Region.below(*renyi_tangents(self.bounds))
 
@@ -292,7 +290,7 @@ class RenyiDP(Curve):
     def _loss_shown(self, p: Floats, q: Floats) -> Floats:
         import numpy as np
 
-        from pytest_dp.privacy.bernoulli import renyi
+        from pytest_dp.privacy.regions import renyi
 
         shown = np.zeros(p.shape)
         for order, unit in self.units:

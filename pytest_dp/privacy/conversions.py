@@ -7,12 +7,11 @@ up, trade-off functions down. Losses are in nats.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from pytest_dp.basics.bisection import bracket
 from pytest_dp.basics.errors import ClaimError
 from pytest_dp.privacy.concentrated import GaussianDP, RenyiDP
-from pytest_dp.privacy.functional import PrivacyProfile, TradeOff
 from pytest_dp.privacy.guarantees import LARGEST_EPS
 from pytest_dp.privacy.stated import read_guarantee
 
@@ -81,16 +80,6 @@ def gdp_to_eps(mu: float, delta: float) -> float:
     return read_guarantee({"mu": mu}).eps_at(_checked_delta(delta))
 
 
-def gdp_to_zcdp(mu: float) -> float:
-    """Return the rho that follows from mu-Gaussian privacy: ``mu**2 / 2`` (Bun, Steinke 2016)."""
-    return read_guarantee({"mu": mu}).renyi_at(1.0)
-
-
-def gdp_to_rdp(mu: float, order: float) -> float:
-    """Return the Rényi divergence that follows from mu-Gaussian privacy: ``order * mu**2 / 2``."""
-    return read_guarantee({"mu": mu}).renyi_at(_checked_order(order))
-
-
 def gaussian_sigma(eps: float, delta: float, sensitivity: float = 1.0) -> float:
     """Return the smallest sigma of an (eps, delta)-private Gaussian mechanism, rounded up.
 
@@ -127,16 +116,6 @@ def gaussian_sigma(eps: float, delta: float, sensitivity: float = 1.0) -> float:
     return sensitivity / low * (1 + 1e-11)
 
 
-def pure_to_rdp(eps: float, order: float) -> float:
-    """Return the Rényi divergence of an order, 1 or above, that follows from pure eps.
-
-    It is the divergence of randomised response. Every eps-private pair is a post-processing of it
-    (Kairouz, Oh, Viswanath, "The Composition Theorem for Differential Privacy", 2015), so it is
-    exact.
-    """
-    return read_guarantee({"eps": eps}).renyi_at(_checked_order(order))
-
-
 def pure_to_zcdp(eps: float) -> float:
     """Return the rho that follows from pure eps: ``eps * tanh(eps / 2)``, which is exact.
 
@@ -159,33 +138,6 @@ def pure_to_gdp(eps: float) -> float:
     return -2 * NormalDist().inv_cdf(rare) * (1 + 1e-14) + 1e-15
 
 
-def profile_to_rdp(profile: Callable[[float], float], order: float) -> float:
-    """Return a bound on the Rényi divergence that follows from a privacy profile; order 1 is KL.
-
-    Sason, Verdú, "f-divergence inequalities", IEEE Trans. Inf. Theory 2016: an integral of the
-    profile, which has to hold in both directions. It is exact where both directions attain the
-    profile. Infinite unless the profile falls to 0.
-    """
-    return read_guarantee({"guarantee": PrivacyProfile(profile)}).renyi_at(_checked_order(order))
-
-
-def profile_to_tradeoff(profile: Callable[[float], float]) -> Callable[[float], float]:
-    """Return the trade-off function of a privacy profile, rounded down.
-
-    Dong, Roth, Su, "Gaussian Differential Privacy", JRSS B 2022, Proposition 2.13.
-    """
-    read = read_guarantee({"guarantee": PrivacyProfile(profile)})
-    return lambda x: 1 - read.largest_probability(float(x))
-
-
-def tradeoff_to_profile(tradeoff: Callable[[float], float]) -> Callable[[float], float]:
-    """Return the privacy profile of a trade-off function, taken in both directions, rounded up.
-
-    Dong, Roth, Su, "Gaussian Differential Privacy", JRSS B 2022, Proposition 2.13.
-    """
-    return read_guarantee({"guarantee": TradeOff(tradeoff)}).delta_at
-
-
 def _checked_eps(eps: float) -> float:
     if not 0 <= eps <= 2 * LARGEST_EPS:
         raise ClaimError(f"Invalid eps={eps!r}. Allowed: from 0 to {2 * LARGEST_EPS:g}, in nats.")
@@ -196,9 +148,3 @@ def _checked_delta(delta: float) -> float:
     if not 0 <= delta < 1:
         raise ClaimError(f"Invalid delta={delta!r}. Allowed: from 0 to below 1, such as 1e-6.")
     return float(delta)
-
-
-def _checked_order(order: float) -> float:
-    if not 1 <= order < math.inf:
-        raise ClaimError(f"Invalid order={order!r}. Allowed: finite, and at least 1 (KL).")
-    return float(order)

@@ -32,34 +32,29 @@ class _Functional(Curve):
 
     @cached_property
     def region(self) -> Region:
-        return self._region_at(self.scale)
-
-    def _region_at(self, scale: float) -> Region:
         import numpy as np
 
         from pytest_dp.privacy.regions import Region
 
-        eps, delta = self.sticks
-        keep = eps * scale < 700
-        return Region.of_sticks(eps[keep] * scale, np.minimum(delta[keep] * scale, 1.0))
+        eps, delta = (values * self.scale for values in self.sticks)
+        keep = eps < 700
+        return Region.of_sticks(eps[keep], np.minimum(delta[keep], 1.0))
 
-    def renyi_at(self, order: float) -> float:
-        return self.renyi_between(order)[1]
-
-    def renyi_between(self, order: float) -> tuple[float, float]:
-        from pytest_dp.privacy.regions import renyi_between
-
-        return renyi_between(*self.region.sticks(), order)
+    def renyi_at(self, order: float) -> float:  # noqa: ARG002
+        return math.inf
 
     def at(self, value: float) -> Self:
         other = replace(self, scale=value)
         vars(other)["sticks"] = self.sticks  # so that the function is asked once
         return other
 
-    @cached_property
+    @property
     def divergences(self) -> tuple[Renyi, ...]:
-        bound = self.renyi_at(1.0)
-        return (Renyi(1.0, bound),) if bound < math.inf else ()
+        """None: events show all that can be shown of a profile or a trade-off function."""
+        return ()
+
+    def shown_by_divergence(self, order: float, value: float) -> float:  # noqa: ARG002
+        return 0.0
 
     def _loss_shown(self, p: Floats, q: Floats) -> Floats:
         import numpy as np
@@ -82,17 +77,6 @@ class _Functional(Curve):
             return np.asarray(np.any(straight | complement, axis=1) & (p > q))
 
         return _last_where(is_broken, np.zeros(len(p)))
-
-    def shown_by_divergence(self, order: float, value: float) -> float:
-        import numpy as np
-
-        if not value > 0 or math.isinf(self._region_at(1.0).renyi(order)):
-            return 0.0
-
-        def is_broken(scale: Floats) -> Bools:
-            return np.array([self._region_at(at).renyi(order) < value for at in scale.tolist()])
-
-        return float(_last_where(is_broken, np.zeros(1))[0])
 
     def group(self, k: int) -> TradeOff | _Functional:
         """Return what `k` uses in a row allow (Dong, Roth, Su 2022, Theorem 2.14)."""
@@ -161,12 +145,6 @@ class PrivacyProfile(_Functional):
     def delta_at(self, eps: float) -> float:
         value = float(self.function(eps / self.scale)) * self.scale
         return min(value, self.region.delta_at(eps), 1.0)
-
-    def renyi_between(self, order: float) -> tuple[float, float]:
-        from pytest_dp.privacy.regions import refine_profile, renyi_between
-
-        sticks = refine_profile(self.delta_at, *self.region.sticks(), order)
-        return renyi_between(*sticks, order)
 
     def __str__(self) -> str:
         if self.scale == 1:

@@ -129,10 +129,6 @@ class Guarantee(ABC):
     def renyi_at(self, order: float) -> float:
         """Return a bound on the divergence of an order from 1 up, rounded up; it may be inf."""
 
-    def renyi_between(self, order: float) -> tuple[float, float]:
-        """Return bounds, from below and above, on the divergence that is allowed."""
-        return self.renyi_at(order), self.renyi_at(order)
-
     @abstractmethod
     def largest_probability(self, q: Number) -> Number:
         """Return the largest P(S) allowed where Q(S) = q, rounded up: 1 minus the trade-off."""

@@ -2,6 +2,10 @@
 
 A guarantee that holds for P and Q in both orders allows a convex set of such pairs. Here it is cut
 out by finitely many lines, each of which is sound, so leaving one out is sound too.
+
+Whatever two distributions are, their Rényi divergences are at least those between two coins with
+the probabilities p and q of one event (data processing), so bounds on all events are bounds on
+coins. docs/proofs/what-a-guarantee-allows.md proves all of it.
 """
 
 from __future__ import annotations
@@ -9,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -26,17 +31,11 @@ LARGEST = 600.0
 """The largest eps of a line. Derived: beyond, floats hold no such ratio."""
 ASKED = 300.0
 """The largest eps at which profiles are asked: derived from that of claims."""
-_HELD, _FAR = 1e-300, 12.0
-"""Derived: the smallest delta that floats hold, and by how many nats an integrand has fallen there
-from its peak where the rest, which falls faster, is negligible: a millionth."""
 
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """A set of probabilities: ``p <= intercept + slope * q`` for each line, in both directions.
-
-    ``p <= intercept + slope * q`` for each line.
-    """
+    """A set of probabilities: ``p <= intercept + slope * q`` for each line, in both directions."""
 
     slopes: Floats
     """From 0, ascending. As hockey sticks, eps = ln(slope)."""
@@ -87,106 +86,10 @@ class Region:
         chosen = sorted({int(np.argmax(delta <= level)) for level in asked})
         return [(float(eps[i]), float(delta[i])) for i in chosen if eps[i] <= ASKED]
 
-    def renyi(self, order: float) -> float:
-        """Return a bound on the Rényi divergence of an order, rounded up; it may be infinite."""
-        return renyi_between(*self.sticks(), order)[1]
-
 
 def round_up_probabilities(p: Floats) -> Floats:
     """Return probabilities that are a little larger, seen from 0 as from 1."""
     return np.minimum(p + 1e-12 * np.minimum(p, 1 - p) + 1e-15 * p, 1.0)
-
-
-def renyi_between(eps: Floats, delta: Floats, order: float) -> tuple[float, float]:
-    """Return bounds on the Rényi divergence of an order, from some values of a profile.
-
-    Integrates the profile (Sason, Verdú, "f-divergence inequalities", IEEE Trans. Inf. Theory
-    2016), which is convex in e^eps: below the chords between its values, and above those on either
-    side, prolonged. Both bounds are infinite if it does not fall to 0, or falls below what floats
-    hold before the rest is negligible.
-    """
-    low, high = (np.logaddexp.reduce(logs) for logs in renyi_segments(eps, delta, order))
-    held = delta >= _HELD
-    weight = (order - 1) * eps[held] + np.log(delta[held])
-    if held[-1] or (delta[-1] > 0 and np.any(held) and weight[-1] > np.max(weight) - _FAR):
-        return math.inf, math.inf
-    if order == 1:
-        return float(np.exp(low)) * (1 - 1e-9), float(np.exp(high)) * (1 + 1e-9)
-    factor = math.log(order * (order - 1))
-    least, most = (float(np.logaddexp(0.0, factor + log)) / (order - 1) for log in (low, high))
-    return least * (1 - 1e-9), most * (1 + 1e-9)
-
-
-def refine_profile(
-    function: Callable[[float], float], eps: Floats, delta: Floats, order: float
-) -> tuple[Floats, Floats]:
-    """Add values to a profile where bounds on a Rényi divergence are the furthest apart."""
-    for _ in range(12):
-        low, high = renyi_segments(eps, delta, order)
-        with np.errstate(all="ignore"):
-            gaps = np.exp(high - np.logaddexp.reduce(high)) * -np.expm1(low - high)
-        gaps = np.where((np.diff(eps) > 1e-9) & np.isfinite(gaps), gaps, 0.0)
-        if np.sum(gaps) < 1e-5:
-            break
-        worst = np.argsort(-gaps)[:250]
-        worst = worst[gaps[worst] > 1e-6 / len(gaps)]
-        more = (eps[worst] + eps[worst + 1]) / 2
-        at = np.concatenate([eps, more])
-        all_ = np.concatenate([delta, [float(function(x)) for x in more.tolist()]])
-        sort = np.argsort(at)
-        eps, delta = at[sort], np.minimum.accumulate(all_[sort])
-    return eps, delta
-
-
-def renyi_segments(eps: Floats, delta: Floats, order: float) -> tuple[Floats, Floats]:
-    """Return the logarithms of the integral between neighbouring values, rounded down and up."""
-    delta = np.where(delta < _HELD, 0.0, delta)  # what is less has only been rounded up
-    corner, height = _corners(np.exp(np.minimum(eps, LARGEST)), delta)
-    corner = np.clip(np.log(corner), eps[:-1], eps[1:])
-    above = _log_integral(eps[:-1], eps[1:], delta[:-1], delta[1:], order)
-    left = _log_integral(eps[:-1], corner, delta[:-1], height, order)
-    right = _log_integral(corner, eps[1:], height, delta[1:], order)
-    return np.minimum(np.logaddexp(left, right), above), above
-
-
-def _corners(x: Floats, y: Floats) -> tuple[Floats, Floats]:
-    """Return where the chords on either side of two adjacent points meet; above 0."""
-    with np.errstate(all="ignore"):
-        chords = np.diff(y) / np.diff(x)
-        before, after = np.append(-np.inf, chords[:-1]), np.append(chords[1:], 0.0)
-        run = (np.diff(y) - after * np.diff(x)) / (before - after)
-        run = np.where(np.isfinite(run), np.clip(run, 0.0, np.diff(x)), 0.0)
-        height = y[1:] - after * (np.diff(x) - run)
-    return x[:-1] + run, np.clip(np.nan_to_num(height, nan=0.0), 0.0, y[:-1])
-
-
-def _log_integral(low: Floats, high: Floats, left: Floats, right: Floats, order: float) -> Floats:
-    """Return the log integral over eps of a function that is linear in e^eps, by its ends.
-
-    It is weighed by e^((order - 1) eps) + e^(-order eps); for order 1, by the same.
-    """
-    h = high - low
-
-    def power(s: float) -> Floats:
-        """Return the logarithm of the integral of e^(s t) from 0 to h."""
-        if s == 0:
-            return np.log(h)
-        return np.maximum(s * h, 0.0) + np.log(-np.expm1(-abs(s) * h) / abs(s))
-
-    def less(one: Floats, other: Floats) -> Floats:
-        return one + np.log(-np.expm1(np.minimum(other - one, 0.0)))
-
-    total = np.full(len(h), -np.inf)
-    with np.errstate(all="ignore"):
-        width = h + np.log(-np.expm1(-h))
-        for s in (order - 1, -order):
-            flat, steep = power(s), power(s + 1)
-            falling, rising = less(h + flat, steep) - width, less(steep, flat) - width
-            near = h * (abs(s) + 1) < 1e-5  # where nothing but digits is lost above
-            falling, rising = (np.where(near, np.log(h / 2), log) for log in (falling, rising))
-            ends = np.logaddexp(np.log(left) + falling, np.log(right) + rising)
-            total = np.logaddexp(total, np.where(h > 0, s * low + ends, -np.inf))
-    return total
 
 
 def _lower_hull(x: list[float], c: list[float]) -> tuple[list[float], list[float]]:
@@ -249,3 +152,140 @@ def lines_above(q: Floats, p: Floats) -> tuple[Floats, Floats]:
     slopes = np.unique(chords[chords > 0])
     intercepts = np.max(top[None, :] - slopes[:, None] * at[None, :], axis=1)
     return slopes, intercepts + 1e-15
+
+
+MIN_ABOVE_ONE = 1e-6
+"""Distance of an order from 1, at least: at 1 the divergence is another function. Smaller:
+rounding decides."""
+
+
+def renyi(p: Floats, q: Floats, order: Floats | float) -> Floats:
+    """Return D_order(Bern(p) || Bern(q)) in nats, rounded down.
+
+    Of order 1 it is the Kullback-Leibler divergence. All arguments are broadcast.
+    """
+    p, q, order = np.broadcast_arrays(*(np.asarray(values, float) for values in (p, q, order)))
+    with np.errstate(all="ignore"):
+        a, b, rest = _log_ratio(p, q), _log_ratio(1 - p, 1 - q), 1 - p
+        first_order = np.where(p > 0, p * a, 0.0), np.where(rest > 0, rest * b, 0.0)
+        k = np.where(order > 1, order - 1, 1.0)
+        near = p * np.expm1(k * a), rest * np.expm1(k * b)
+        logs = np.log(p) + k * a, np.log(rest) + k * b
+        far = k * np.maximum(a, b) > 1
+        value = np.where(far, np.logaddexp(*logs), np.log1p(near[0] + near[1])) / k
+        parts = np.where(far, 1 + k * abs(a) + abs(np.log(p)), abs(near[0]) + abs(near[1])) / k
+        value = np.where(order > 1, value, first_order[0] + first_order[1])
+        parts = np.where(order > 1, parts, abs(first_order[0]) + abs(first_order[1]))
+        value = np.where(np.isinf(a) & (q <= 0) | (q >= 1), np.inf, value - 2e-15 * parts)
+    return np.where(p == q, 0.0, np.maximum(value, 0.0))
+
+
+def _log_ratio(p: Floats, q: Floats) -> Floats:
+    """Return ln(p/q), exact where p is close to q."""
+    with np.errstate(all="ignore"):
+        return np.where(abs(p - q) < q, np.log1p((p - q) / q), np.log(p) - np.log(q))
+
+
+def concentration(p: Floats, q: Floats) -> Floats:
+    """Return the smallest rho of zero-concentrated privacy that p and q allow, in both directions.
+
+    The largest D_order / order over orders that grids find, rounded down.
+    """
+    p, q = np.broadcast_arrays(np.asarray(p, float), np.asarray(q, float))
+    return np.maximum(_concentration(p, q), _concentration(1 - q, 1 - p))
+
+
+def _concentration(p: Floats, q: Floats) -> Floats:
+    with np.errstate(all="ignore"):
+        loss = _log_ratio(p, q)
+        widest = np.log(np.clip(loss / renyi(p, q, 1.0), 1.0, 1e9))
+    widest = np.where(np.isfinite(widest), widest, 1.0)
+
+    def value(logs: Floats) -> Floats:
+        orders = np.exp(logs)
+        return renyi(p, q, orders) / orders
+
+    return value(_smallest(lambda logs: -value(logs), np.zeros_like(widest), widest))
+
+
+def _smallest(function: Callable[[Floats], Floats], low: Floats, high: Floats) -> Floats:
+    """Return about where functions are smallest in [low, high], elementwise, by finer grids."""
+    shares = np.linspace(0.0, 1.0, 25).reshape(-1, *(1,) * low.ndim)
+    for _ in range(4):
+        grid = low + shares * (high - low)
+        best = np.argmin(function(grid), axis=0)[None]
+        low, high = (
+            np.take_along_axis(grid, np.clip(best + side, 0, len(grid) - 1), axis=0)[0]
+            for side in (-1, 1)
+        )
+    return np.asarray(np.take_along_axis(grid, best, axis=0)[0])
+
+
+def largest_coin(q: Floats, order: Floats, bound: Floats) -> Floats:
+    """Return the largest p with D_order(Bern(p) || Bern(q)) <= bound, rounded up; order > 1.
+
+    The moment is convex in p: Newton's method comes down from above the root and stays above it.
+    """
+    k = order - 1
+    log_moment = k * bound
+    low = log_moment < 1
+    p = np.exp(np.minimum((log_moment + k * np.log(q)) / order, 0.0))
+    for _ in range(60):
+        a, b = _log_ratio(p, q), _log_ratio(1 - p, 1 - q)
+        with np.errstate(all="ignore"):
+            near = p * np.expm1(k * a) + (1 - p) * np.expm1(k * b) - np.expm1(log_moment)
+            scaled = p * np.exp(k * a - log_moment) + (1 - p) * np.exp(k * b - log_moment) - 1
+            off = np.where(low, near, scaled)
+            rise = order * np.exp(k * a - np.where(low, 0.0, log_moment)) * -np.expm1(k * (b - a))
+            step = np.where((off > 0) & (rise > 0), off / rise, 0.0)
+        p = np.maximum(p - step, q)
+        if np.all(step <= 1e-14 * p):
+            break
+    return np.minimum(p * (1 + 1e-12), 1.0)
+
+
+def tangents(q: Floats, order: Floats, bound: Floats) -> tuple[Floats, Floats]:
+    """Return lines above all (q, p) that a bound on one order allows, each touching it at one q.
+
+    The slopes and the intercepts, each of shape (lines,), stand for ``p <= intercept + slope * q``,
+    which is a hockey stick with eps = ln(slope). Lines that say nothing are left out.
+    """
+    q, order, bound = (values.ravel() for values in np.broadcast_arrays(q, order, bound))
+    p = largest_coin(q, order, bound)
+    a, b = _log_ratio(p, q), _log_ratio(1 - p, 1 - q)
+    with np.errstate(all="ignore"):
+        logs = np.log(-np.expm1(order * (b - a))) - np.log(-np.expm1((order - 1) * (b - a)))
+        slopes = (order - 1) / order * np.exp(a + logs)
+        intercepts = p - slopes * q + 1e-12 * p
+        says = (p < 1) & np.isfinite(slopes) & (slopes > 0) & (intercepts < 1)
+    return slopes[says], intercepts[says]
+
+
+def probabilities(count: int = 800) -> Floats:
+    """Return where lines are drawn: evenly in units of a normal quantile, down to 1e-40."""
+    return np.exp(-(np.linspace(0.05, 9.6, count)[::-1] ** 2))
+
+
+def renyi_tangents(orders: tuple[tuple[float, float], ...]) -> tuple[Floats, Floats]:
+    """Return lines above all (q, p) that bounds on several orders allow together."""
+    order, bound = (np.array(values)[:, None] for values in zip(*orders, strict=True))
+    return tangents(probabilities(600), order, bound)
+
+
+@lru_cache(maxsize=64)
+def concentrated_tangents(rho: float) -> tuple[Floats, Floats]:
+    """Return lines above all (q, p) that D_order <= order * rho allows for all orders above 1.
+
+    Every order gives a sound line; which gives the lowest is looked for on a coarse grid of q.
+    """
+    coarse = probabilities(200)
+    widest = np.log(2 + 3 * np.sqrt(-np.log(coarse) / rho))
+
+    def log_largest(logs: Floats) -> Floats:
+        order = np.maximum(np.exp(logs), 1 + MIN_ABOVE_ONE)
+        return np.log(largest_coin(coarse, order, order * rho))
+
+    best = _smallest(log_largest, np.zeros_like(widest), widest)
+    q = probabilities()
+    order = np.maximum(np.exp(np.interp(np.log(q), np.log(coarse), best)), 1 + MIN_ABOVE_ONE)
+    return tangents(q, order, order * rho)

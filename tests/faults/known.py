@@ -75,14 +75,6 @@ FAULTS = (
         PRIVACY + "test_approximate",
     ),
     Fault(
-        "divergence-of-a-profile",
-        "privacy/regions.py",
-        "factor = math.log(order * (order - 1))",
-        "factor = math.log(order)",
-        "The divergence that follows from a profile has a wrong factor.",
-        CONVERSIONS + "test_divergences_of_a_profile_are_those_of_its_mechanism",
-    ),
-    Fault(
         "one-direction-only",
         "privacy/regions.py",
         "mirrored = 1 - (1 - intercepts) / slopes + 4e-16",
@@ -117,8 +109,8 @@ FAULTS = (
     Fault(
         "implied-by-one-order",
         "privacy/composition.py",
-        "for (order, _), total in units), scale=max(shares)",
-        "for (order, _), total in units), scale=min(shares)",
+        "most = max(sums[order] / bound for order, bound in claim.bounds)",
+        "most = min(sums[order] / bound for order, bound in claim.bounds)",
         "A claim counts as implied as soon as it is at one order.",
         "unit/test_privacy_composition.py::test_between_notions",
     ),
