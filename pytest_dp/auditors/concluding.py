@@ -53,9 +53,8 @@ from pytest_dp.data import describe
 from pytest_dp.results.pictures import Pictures
 from pytest_dp.results.result import Counterexample, Distance, Verdict
 from pytest_dp.running.deadline import OutOfTime
-from pytest_dp.statistics.event_test import NO_COUNTS
+from pytest_dp.statistics.event_test import NO_COUNTS, Bound
 from pytest_dp.statistics.power import DELTAS, differs, would_show
-from pytest_dp.statistics.proofs import Bound
 
 CLOSER_LOOK = 4_000
 """Pairs of outputs by which a broken pair is looked at once more, at most. More take longer; fewer

@@ -26,8 +26,7 @@ from pytest_dp.running.sampler import SampleRequest
 from pytest_dp.running.streams import Purpose, stream
 from pytest_dp.statistics import assumptions
 from pytest_dp.statistics.assumptions import NOT_IID
-from pytest_dp.statistics.event_test import Counts
-from pytest_dp.statistics.proofs import SHARP, Bound, Proof
+from pytest_dp.statistics.event_test import Bound, Counts, EventTest
 
 SHOWN_OUTPUTS = 8_000
 """Outputs by which a violation is shown. More would not change the picture; fewer: bounds are
@@ -174,6 +173,8 @@ def check_independent(name: str, witness: Witness, tested: Tested) -> None:
         )
 
 
-def bound_of(guarantee: Guarantee, alpha: float, tested: Tested, proof: Proof = SHARP) -> Bound:
+def bound_of(
+    guarantee: Guarantee, alpha: float, tested: Tested, proof: type[EventTest] = EventTest
+) -> Bound:
     """Return the bound by the counts, with confidence 1 - `alpha`."""
-    return proof.bound(tested.counts, guarantee, tested.share * alpha)
+    return proof(guarantee).bound(tested.counts, tested.share * alpha)

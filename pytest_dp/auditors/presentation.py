@@ -21,8 +21,7 @@ from pytest_dp.privacy import Guarantee
 from pytest_dp.results.pictures import Interval, Pictures, Points, points, round_for_drawing
 from pytest_dp.results.result import Counterexample
 from pytest_dp.results.screened import Screened
-from pytest_dp.statistics.event_test import Counts
-from pytest_dp.statistics.proofs import Bound
+from pytest_dp.statistics.event_test import Bound, Counts
 
 MIN_TIMES = 3.0
 """How many times the claim the movement has to be, to be told. Smaller ones are told already by the

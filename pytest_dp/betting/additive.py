@@ -174,11 +174,6 @@ def _categories(kinds: Ints, table: Table) -> tuple[tuple[str, Hashable], ...]:
     return tuple(present[:MAX_CATEGORIES])
 
 
-def row_share(features: int, rows: int) -> float:
-    """Return the share of outputs for placing cut points, so that sorting stays affordable."""
-    return min(1.0, MAX_NUMBERS / max(1, features * rows))
-
-
 MAX_WHOLE_OUTPUTS = 200
 """Different outputs that are each a bin of their own. More: rare outputs are learned by heart;
 fewer: a mechanism of many answers is only seen through its features."""
@@ -212,7 +207,7 @@ class AdditiveScore:
 
     def log_odds(self, table: Table) -> Floats:
         """Return the log odds of D for each output, shape (n,)."""
-        return add_weights([column.codes(table) for column in self.columns], self.weights, table)
+        return sum(self.parts(table), np.zeros(len(table)))
 
     def parts(self, table: Table) -> list[Floats]:
         """Return what each column adds to the log odds."""
@@ -227,16 +222,6 @@ def fit_additive(table: Table, on_d: Bools, features: Sequence[Feature]) -> Addi
     return AdditiveScore(tuple(columns), tuple(fit_weights(columns, codes, on_d)))
 
 
-def add_weights(
-    codes: Sequence[BinCodes], weights: Sequence[Floats], rows: Sequence[object] | Table
-) -> Floats:
-    """Return the sum of the weights of the bins of each row."""
-    total = np.zeros(len(rows))
-    for code, weight in zip(codes, weights, strict=True):
-        total += weight[code]
-    return total
-
-
 def choose_columns(table: Table, features: Sequence[Feature]) -> list[Column]:
     """Return the features that vary, as bins; and whole outputs, where few differ."""
     exact = any(feature.exact for feature in features)
@@ -245,7 +230,7 @@ def choose_columns(table: Table, features: Sequence[Feature]) -> list[Column]:
         return [whole] if whole.width > 2 else []
     weights = min(MAX_WEIGHTS, math.sqrt(len(table)))
     most = int(np.clip(weights / max(len(features), 1), MIN_BINS, MAX_BINS))
-    share = row_share(len(features), len(table))
+    share = min(1.0, MAX_NUMBERS / max(len(features) * len(table), 1))
     binned = (bins_of(feature, table, most, share) for feature in features)
     columns: list[Column] = [column for column in binned if column is not None]
     return columns if whole is None else [*columns, whole]

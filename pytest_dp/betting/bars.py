@@ -6,9 +6,9 @@ so that a picture shows the runs that the text counts.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy as np
 from pytest_dp.basics.arrays import Bools, Floats, Ints, Outputs
 from pytest_dp.basics.reprs import LABEL_LENGTH, on_one_line, shorten_line
 from pytest_dp.betting.scores import Attack
-from pytest_dp.outputs.events import Between, Equals, Event
+from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.feature import numbers_and_categories
 from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.leaves import NUMBER, category_text
@@ -29,69 +29,101 @@ MAX_SPANS = 24
 MAX_KINDS = 8
 """Outputs of a picture that are no numbers. More are less readable; fewer show less."""
 
-Span = tuple[str, float | None, float | None]
-"""Of a bar of numbers: a name, if it needs one, and its ends."""
-
 
 @dataclass(frozen=True, slots=True)
 class Bars:
     """Bars that outputs are sorted into, each with a part for those in an event."""
 
     event: Event | Attack
-    spans: tuple[Span, ...]
-    """Of numbers, in increasing order."""
+    values: tuple[float, ...]
+    """The numbers that have a bar each, in increasing order, if these are few."""
     edges: tuple[float, ...]
-    """Where each span but the first begins."""
+    """Where each bar of numbers but the first begins."""
     kinds: tuple[tuple[Hashable, str], ...]
-    """What is no number: how it is told, and its name. What is neither comes last of all."""
+    """What is no number: its key, and its name. What is neither comes last of all."""
 
     @property
     def size(self) -> int:
         """How many bars there are."""
-        return len(self.spans) + len(self.kinds) + 1
-
-    def codes(self, table: Table) -> Ints:
-        """Return for each output twice the position of its bar, plus one inside the event."""
-        numbers, which, kind, keys = _read(self.event, table)
-        of_keys = {key: len(self.spans) + at for at, (key, _) in enumerate(self.kinds)}
-        bars = np.array([of_keys.get(key, self.size - 1) for key in keys], int)[kind]
-        at = np.searchsorted(np.array(self.edges), numbers, side="right")
-        codes: Ints = 2 * np.where(which, at, bars) + self.event.mask(table)
-        return codes
+        return len(self.edges) + 1 + len(self.kinds) + 1
 
     def counts(self, table: Table) -> Ints:
-        """Return how often each code comes."""
-        return np.bincount(self.codes(table), minlength=2 * self.size)
+        """Count outputs outside and inside the event in each bar, one bar after the other."""
+        numbers, is_number, kind, keys = _numbers_and_kinds(self.event, table)
+        of_kinds = {key: len(self.edges) + 1 + at for at, (key, _) in enumerate(self.kinds)}
+        by_kind = np.array([of_kinds.get(key, self.size - 1) for key in keys], int)[kind]
+        by_number = np.searchsorted(np.array(self.edges), numbers, side="right")
+        bar = np.where(is_number, by_number, by_kind)
+        return np.bincount(2 * bar + self.event.mask(table), minlength=2 * self.size)
 
     def histogram(self, on_d: Ints, on_d2: Ints) -> Histogram:
-        """Return the bars, by counts of codes on either input; without empty ones at the ends."""
-        outside, within = (np.stack([on_d, on_d2])[:, part::2].T for part in (0, 1))
-        named = [*self.spans, *((name, None, None) for _, name in self.kinds)]
+        """Return the bars by their counts on either input, without empty ones at the ends."""
+        outside, inside = np.stack([on_d, on_d2]).reshape(2, self.size, 2).T.tolist()
+        numeric: list[tuple[str, float | None, float | None]]
+        if self.values:
+            ends = [round_for_drawing(value) for value in self.values]
+            numeric = list(zip(map(short_number, self.values), ends, ends, strict=True))
+        else:
+            edges = [None, *map(round_for_drawing, self.edges), None]
+            numeric = [("", low, high) for low, high in pairwise(edges)]
+        others = [(name, None, None) for name in [*(name for _, name in self.kinds), "others"]]
         bars = [
-            Bar(name, _end(low), _end(high), *_pairs(out + part, part))
-            for (name, low, high), out, part in zip(
-                [*named, ("others", None, None)], outside, within, strict=True
+            Bar(name, low, high, (out1 + in1, out2 + in2), (in1, in2))
+            for (name, low, high), (out1, out2), (in1, in2) in zip(
+                [*numeric, *others], outside, inside, strict=True
             )
         ]
-        filled = [at for at in range(len(self.spans)) if any(bars[at].counts)]
+        filled = [at for at in range(len(numeric)) if any(bars[at].counts)]
         ranges = bars[filled[0] : filled[-1] + 1] if filled else []
-        others = [bar for bar in bars[len(self.spans) :] if any(bar.counts)]
+        present = [bar for bar in bars[len(numeric) :] if any(bar.counts)]
         runs = int(on_d.sum()), int(on_d2.sum())
-        return Histogram(_quantity(self.event), runs, (*ranges, *others))
+        return Histogram(_quantity(self.event), runs, (*ranges, *present))
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """Counts outputs: all, in an event, and at the threshold of an attack; then those of `bars`."""
+
+    event: Event | Attack
+    bars: Bars | None = None
+
+    def __call__(self, outputs: Outputs) -> Ints:
+        table = tabulate(outputs)
+        in_bars = [] if self.bars is None else [self.bars.counts(table)]
+        return np.concatenate([[len(table)], np.sum(self.hits(table), 1), *in_bars])
+
+    def hits(self, table: Table) -> list[Bools]:
+        """Return which outputs are in the event, and at its threshold."""
+        if isinstance(self.event, Attack):
+            return list(self.event.hits(table))
+        return [self.event.mask(table), np.zeros(len(table), bool)]
+
+    def histogram(self, on_d: Ints, on_d2: Ints) -> Histogram | None:
+        """Return the bars, by counts on either input; None if there are none."""
+        return None if self.bars is None else self.bars.histogram(on_d[3:], on_d2[3:])
 
 
 def bars_of(event: Event | Attack, table: Table) -> Bars:
-    """Return the bars that show an event best, by some outputs."""
-    numbers, which, kind, keys = _read(event, table)
-    spans, edges = _spans(numbers[which], [end for end in _ends(event) if math.isfinite(end)])
-    counts, within = (
-        np.bincount(kind[part & ~which], minlength=len(keys))
-        for part in (np.ones(len(table), bool), event.mask(table))
-    )
+    """Return the bars that show an event best, by some outputs.
+
+    Numbers have a bar each if these are few, else ranges of equal length over nearly all of them.
+    Kinds that come in the event are named first, then the most frequent ones.
+    """
+    numbers, is_number, kind, keys = _numbers_and_kinds(event, table)
+    values = np.unique(numbers[is_number])
+    if len(values) > MAX_SPANS:
+        low, high = np.quantile(numbers[is_number], [0.01, 0.99])
+        if low == high:
+            low, high = values[0], values[-1]
+        edges, values = np.linspace(low, high, MAX_SPANS - 1), values[:0]
+    else:
+        edges = values[:-1] / 2 + values[1:] / 2
+    counts = np.bincount(kind[~is_number], minlength=len(keys))
+    within = np.bincount(kind[~is_number & event.mask(table)], minlength=len(keys))
     chosen = sorted(np.flatnonzero(counts).tolist(), key=lambda k: (not within[k], -counts[k]))
     chosen = chosen if len(chosen) <= MAX_KINDS + 1 else chosen[:MAX_KINDS]
-    kinds = tuple((keys[k], _name(keys[k], kind, k, table)) for k in chosen)
-    return Bars(event, spans, edges, kinds)
+    kinds = tuple((keys[k], _name_of_kind(keys[k], kind == k, table)) for k in chosen)
+    return Bars(event, tuple(values.tolist()), tuple(edges.tolist()), kinds)
 
 
 def _feature(event: Event | Attack) -> Any:
@@ -105,7 +137,9 @@ def _quantity(event: Event | Attack) -> str:
     return getattr(_feature(event), "text", "output")
 
 
-def _read(event: Event | Attack, table: Table) -> tuple[Floats, Bools, Ints, list[Hashable]]:
+def _numbers_and_kinds(
+    event: Event | Attack, table: Table
+) -> tuple[Floats, Bools, Ints, list[Hashable]]:
     """Return the event's numbers, which outputs have one, their kinds, and the keys of kinds.
 
     The key of a whole output is its hash, the key of any other category its name.
@@ -117,93 +151,18 @@ def _read(event: Event | Attack, table: Table) -> tuple[Floats, Bools, Ints, lis
     if feature is None:
         marks, kind = np.unique(hashes(table), return_inverse=True)
         return np.zeros(len(table)), np.zeros(len(table), bool), kind, marks.tolist()
-    numbers, which, names = numbers_and_categories(feature, table)
-    texts = [
-        shorten_line(category_text(level), LABEL_LENGTH) for level in names[: len(table.levels)]
-    ]
+    numbers, codes, names = numbers_and_categories(feature, table)
+    levels = names[: len(table.levels)]
+    texts = [shorten_line(category_text(level), LABEL_LENGTH) for level in levels]
     keys: list[Hashable] = [*texts, "(absent)", "nan", "inf", "-inf"]
     distinct = list(dict.fromkeys(keys))
-    alike = np.array([distinct.index(key) for key in keys])
-    return numbers, which == NUMBER, alike[which], distinct
+    place = np.array([distinct.index(key) for key in keys])
+    return numbers, codes == NUMBER, place[codes], distinct
 
 
-def _ends(event: Event | Attack) -> list[float]:
-    """Return the values at which an event on a number begins and ends."""
-    if isinstance(event, Attack):
-        return [event.threshold]
-    feature, ends = _feature(event), list[float]()
-    for condition in event.conditions if feature is not None else ():
-        if getattr(condition, "feature", None) != feature:
-            continue
-        if isinstance(condition, Between):
-            ends += [end for end in (condition.low, condition.high) if end is not None]
-        elif isinstance(condition, Equals):
-            ends.append(condition.value)
-    return ends
-
-
-def _spans(numbers: Floats, ends: list[float]) -> tuple[tuple[Span, ...], tuple[float, ...]]:
-    """Return spans for numbers, and their edges: single values if these are few, else ranges."""
-    values = np.unique(numbers)
-    if len(values) <= MAX_SPANS:
-        single = tuple((short_number(float(value)), float(value), float(value)) for value in values)
-        return single, tuple((values[:-1] / 2 + values[1:] / 2).tolist())
-    edges = _edges(numbers, ends).tolist()
-    spans = tuple(("", *ends) for ends in zip([None, *edges], [*edges, None], strict=True))
-    return spans, tuple(edges)
-
-
-def _edges(numbers: Floats, ends: list[float]) -> Floats:
-    """Return even steps over nearly all numbers and the nearby ends of the event."""
-    low, high = np.quantile(numbers, [0.01, 0.99]).tolist()
-    if low == high:
-        low, high = float(numbers.min()), float(numbers.max())
-    near = [end for end in ends if 2 * low - high <= end <= 2 * high - low]
-    low, high = min([low, *near]), max([high, *near])
-    step, anchor = (high - low) / MAX_SPANS, near[0] if near else low
-    start, stop = math.floor((low - anchor) / step) - 1, math.ceil((high - anchor) / step)
-    edges: Floats = anchor + step * np.arange(start, stop + 1)
-    return edges
-
-
-def _name(key: Hashable, kind: Ints, which: int, table: Table) -> str:
+def _name_of_kind(key: Hashable, rows: Bools, table: Table) -> str:
     """Return the name of a kind; of a whole output, that output."""
     if isinstance(key, str):
         return key
-    output = table.raw[int(np.flatnonzero(kind == which)[0])]
+    output = table.raw[int(np.argmax(rows))]
     return on_one_line(output.item() if isinstance(output, np.generic) else output, LABEL_LENGTH)
-
-
-def _end(value: float | None) -> float | None:
-    return None if value is None else round_for_drawing(float(value))
-
-
-def _pairs(counts: Ints, within: Ints) -> tuple[tuple[int, int], tuple[int, int]]:
-    (a, b), (c, d) = counts.tolist(), within.tolist()
-    return (a, b), (c, d)
-
-
-@dataclass(frozen=True, slots=True)
-class Tally:
-    """Counts outputs: all, in an event, and at the threshold of an attack.
-
-    Behind these counts are those of the codes of `bars`.
-    """
-
-    event: Event | Attack
-    bars: Bars | None = None
-
-    def __call__(self, outputs: Outputs) -> Ints:
-        table = tabulate(outputs)
-        codes = [] if self.bars is None else [self.bars.counts(table)]
-        return np.concatenate([[len(table)], np.sum(self.hits(table), 1), *codes])
-
-    def hits(self, table: Table) -> list[Bools]:
-        """Return which outputs are in the event, and at its threshold."""
-        if isinstance(self.event, Attack):
-            return list(self.event.hits(table))
-        return [self.event.mask(table), np.zeros(len(table), bool)]
-
-    def histogram(self, on_d: Ints, on_d2: Ints) -> Histogram | None:
-        """Return the bars, by counts on either input; None if there are none."""
-        return None if self.bars is None else self.bars.histogram(on_d[3:], on_d2[3:])

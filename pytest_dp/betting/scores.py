@@ -14,6 +14,9 @@ from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.leaves import NUMBER, category_text
 from pytest_dp.outputs.table import Table, tabulate
 
+MAX_NAMED = 3
+"""Quantities that are named, and outputs that are shown. More hide the most telling one."""
+
 
 def scores(model: Posterior, table: Table) -> Floats:
     """Return the log odds, rounded so that equal outputs score the same in batches of any size."""
@@ -36,8 +39,6 @@ class Attack:
     """In nats: ``sign`` times the log odds."""
     tie: float = 0.0
     """Probability with which outputs at the threshold are included."""
-    digits: int = field(default=4, repr=False, compare=False)
-    """With which the threshold reads apart from the scores that are shown beside it."""
     told_by: tuple[str, ...] = field(default=(), repr=False, compare=False)
     """The quantities that add most to the score, with typical values inside and outside."""
 
@@ -65,15 +66,11 @@ class Attack:
     @property
     def said(self) -> str:
         """The event as the subject of a sentence."""
-        return f"outputs with a score above {self.threshold:.{self.digits}g}"
+        return f"outputs with a score above {self.threshold:.4g}"
 
     def __str__(self) -> str:
         share = f", and a random {self.tie:.0%} of those at it" if self.tie else ""
-        return f"score(output) > {self.threshold:.{self.digits}g}{share}"
-
-
-MAX_NAMED = 3
-"""Quantities that are named, and outputs that are shown. More hide the most telling one."""
+        return f"score(output) > {self.threshold:.4g}{share}"
 
 
 def told_by(attack: Attack, table: Table) -> tuple[str, ...]:
@@ -94,15 +91,6 @@ def told_by(attack: Attack, table: Table) -> tuple[str, ...]:
             if here != there:
                 told.append(f"{column.feature.text}: {here} in S, {there} outside")
     return tuple(told)
-
-
-def digits_for(attack: Attack, shown: Floats) -> int:
-    """Return the fewest digits, at least four, that separate the threshold from these scores."""
-
-    def reads_apart(digits: int) -> bool:
-        return f"{attack.threshold:.{digits}g}" not in {f"{score:.{digits}g}" for score in shown}
-
-    return next(filter(reads_apart, range(4, 17)), 17)
 
 
 def _typical(feature: Feature, table: Table, rows: Bools) -> str:

@@ -37,7 +37,7 @@ from pytest_dp.pairs import Pair
 from pytest_dp.running.copies import CannotCopy
 from pytest_dp.running.deadline import Deadline, OutOfTime
 from pytest_dp.running.generator_stand_ins import CannotInstrument
-from pytest_dp.statistics.proofs import SHARP
+from pytest_dp.statistics.event_test import EventTest
 
 OUTSIDE_SHARE = 0.5
 """Share of alpha for pairs outside of the declared inputs. Larger: what is inside needs more
@@ -124,7 +124,7 @@ def _audit_pairs(
 ) -> AuditResult:
     """Test what was found first where it should break the claim, else whatever looks worst."""
     guarantee = session.guarantee
-    play = partial(search_then_test, session, proof=SHARP, share=share)
+    play = partial(search_then_test, session, proof=EventTest, share=share)
     if not (found and guarantee.parameter == "eps" and found[0].least_loss > guarantee.claimed):
         return play(suspect, pairs=[*(one.pair for one in found[:MAX_SUSPECTS]), *given])
     result = play(partial(_event_of_restart, found[0]), pairs=[found[0].pair])

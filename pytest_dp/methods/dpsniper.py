@@ -41,8 +41,7 @@ from pytest_dp.outputs.table import tabulate
 from pytest_dp.running.deadline import Deadline
 from pytest_dp.running.sampler import SampleRequest
 from pytest_dp.running.streams import Purpose
-from pytest_dp.statistics.event_test import EventTest
-from pytest_dp.statistics.proofs import PUBLISHED, SHARP
+from pytest_dp.statistics.event_test import EventTest, PublishedTest
 
 MIN_EXPECTED = 50
 """Outputs that a threshold is placed by, at least. With fewer, their number is chance; with more,
@@ -64,7 +63,7 @@ def audit(session: Session) -> AuditFinding:
     c = session.method.c
     find = _find_attack if c is None else partial(_find_published_attack, c)
     coupled = session.method.coupled and c is None
-    proof = SHARP if c is None else PUBLISHED
+    proof = EventTest if c is None else PublishedTest
     return AuditFinding(search_then_test(session, find, proof, coupled=coupled))
 
 

@@ -33,8 +33,7 @@ from pytest_dp.running.calling import Call
 from pytest_dp.running.copies import CannotCopy
 from pytest_dp.running.deadline import Deadline, OutOfTime
 from pytest_dp.running.generator_stand_ins import CannotInstrument
-from pytest_dp.statistics import mclt
-from pytest_dp.statistics.clopper_pearson import SHOWN_ALPHA
+from pytest_dp.statistics.clopper_pearson import SHOWN_ALPHA, paired_log_ratio
 
 DRAWS = 2_000
 """Draws of a smoothed run. More take longer; fewer: gradients are noise."""
@@ -212,7 +211,7 @@ class Gradients:
         c1, c2, both = (round(float(share.sum())) for share in (p, q, p * q))
         if c1 < self._least / 2 * runs.smoothing.draws:
             return math.nan, math.inf
-        return mclt.loss(c1, c2, both, runs.smoothing.draws, SHOWN_ALPHA)
+        return paired_log_ratio(c1, c2, both, SHOWN_ALPHA)
 
     def _logs_of(self, found: FoundOutput, points: Floats) -> tuple[Floats, Floats]:
         """Return log probabilities of an output on its likelier input and on the other input."""

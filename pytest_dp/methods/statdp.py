@@ -34,8 +34,7 @@ from pytest_dp.outputs.features import features
 from pytest_dp.outputs.table import Table
 from pytest_dp.privacy import Guarantee
 from pytest_dp.statistics.event_bets import rank_for
-from pytest_dp.statistics.event_test import EventTest
-from pytest_dp.statistics.proofs import CLASSICAL
+from pytest_dp.statistics.event_test import EventTest, StatDPTest
 
 SEARCH_SHARE = 0.4
 """Share of the samples and of the time for choosing pair and event. Larger: the test sees less;
@@ -59,7 +58,7 @@ def audit(session: Session) -> AuditFinding:
 
     The result is that of `search_then_test`.
     """
-    return AuditFinding(search_then_test(session, suspect, CLASSICAL))
+    return AuditFinding(search_then_test(session, suspect, StatDPTest))
 
 
 def suspect(pairs: PairSearch) -> Witness | None:

@@ -28,7 +28,6 @@ from pytest_dp.statistics import clopper_pearson
 from pytest_dp.statistics.assumptions import two_samples
 from pytest_dp.statistics.event_test import EventTest
 from pytest_dp.statistics.power import PlannedBets, largest_loss, would_show
-from pytest_dp.statistics.proofs import Proof
 
 MIN_SHOWN = 1e-3
 """Loss in nats that an event shows, at least: smaller ones count as this one."""
@@ -46,7 +45,7 @@ too short."""
 def search_then_test(
     session: Session,
     find: Callable[[PairSearch], Witness | None],
-    proof: Proof,
+    proof: type[EventTest],
     *,
     coupled: bool = False,
     pairs: Sequence[Pair] = (),
@@ -137,19 +136,21 @@ def left_to_test(session: Session) -> int:
     return int(min(session.budget.to_test, session.budget.runs_in_time(PLANNED_SHARE)))
 
 
-def _count_witness(search: PairSearch, witness: Witness, proof: Proof) -> Tested | None:
+def _count_witness(search: PairSearch, witness: Witness, proof: type[EventTest]) -> Tested | None:
     """Count a witness on held-out samples: as many as the search says are needed, if it does."""
     session, runs = search.session, witness.state.outputs.pairs
     total = left_to_test(session)
     if search.is_decided:
         p1 = clopper_pearson.lower(round(witness.p1 * runs), runs, CHANCE_ALPHA)
         p2 = clopper_pearson.upper(round(witness.p2 * runs), runs, CHANCE_ALPHA)
-        enough = proof.runs(p1, p2, session.guarantee, session.budget.alpha, total // 2)
+        enough = proof(session.guarantee).runs_needed(p1, p2, session.budget.alpha, total // 2)
         total = total if enough is None else min(total, 2 * max(2 * enough, MIN_TESTED))
     return held_out.count_witness(session, search.pool, witness, total)
 
 
-def _conclude(search: PairSearch, witness: Witness, tested: Tested, proof: Proof) -> AuditResult:
+def _conclude(
+    search: PairSearch, witness: Witness, tested: Tested, proof: type[EventTest]
+) -> AuditResult:
     """Return what the counts of a witness prove, and what they would have shown."""
     session = search.session
     c = session.method.c
@@ -158,7 +159,7 @@ def _conclude(search: PairSearch, witness: Witness, tested: Tested, proof: Proof
     p_value = best.p_value * session.budget.alpha / best.alpha
     lower, loss = max(best.lower, 0.0), best.loss
     violated = lower > claimed or p_value <= session.budget.alpha
-    caught = proof.resolution(best.counts, guarantee, best.alpha, c)
+    caught = proof(guarantee).resolution(best.counts, best.alpha, c)
     if witness.largest:  # where there is little to find, an event may show less than was seen
         four = best.counts.four
         chances = (np.array(min((c + 0.5) / n, 1.0)) for c, n in (four[:2], four[2:]))

@@ -248,10 +248,10 @@ def _examples(example: Counterexample, width: int) -> list[str]:
     told_by = getattr(example.event, "told_by", ())
     for at, text in enumerate(told_by):
         lines += field(f"     {'' if at else 'mostly by':11}", text, width)
-    score, digits = getattr(example.event, "score", None), getattr(example.event, "digits", 4)
+    score = getattr(example.event, "score", None)
     for label, outputs in zip(("in S:      ", "not in S:  "), example.examples, strict=True):
         for output in outputs[:1] if told_by else outputs:
-            scored = "" if score is None else f"score {score(output):.{digits}g}: "
+            scored = "" if score is None else f"score {score(output):.4g}: "
             lines.append(f"     {label}{scored}{_shorten_output(output)}")
             label = " " * len(label)
     return [line if len(line) <= width else f"{line[: width - 4]} ..." for line in lines]

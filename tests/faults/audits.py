@@ -75,8 +75,8 @@ FAULTS = (
     Fault(
         "one-way-proof-turned-by-its-counts",
         "auditors/held_out.py",
-        "proof.bound(tested.counts, guarantee, tested.share * alpha)",
-        "proof.bound(max(tested.counts, tested.counts.swapped, key=lambda one: one.c1), guarantee, "
+        "proof(guarantee).bound(tested.counts, tested.share * alpha)",
+        "proof(guarantee).bound(max(tested.counts, tested.counts.swapped, key=lambda one: one.c1), "
         "tested.share * alpha)",
         "A test that is one way spends twice its alpha.",
         WIRING + "test_proofs_get_counts_as_the_search_turned_them",

@@ -167,7 +167,7 @@ FAULTS = (
     ),
     Fault(
         "luck-for-ill-luck",
-        "statistics/proofs.py",
+        "statistics/event_test.py",
         "low, high = _off(p1, n1, -1), _off(p2, n2, 1)",
         "low, high = _off(p1, n1, 1), _off(p2, n2, -1)",
         "A pass says that it would have caught what lucky audits catch.",

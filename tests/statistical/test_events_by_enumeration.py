@@ -10,8 +10,7 @@ import scipy
 
 from pytest_dp.privacy import ApproximateDP, GaussianDP, RenyiDP, ZeroConcentratedDP
 from pytest_dp.statistics import clopper_pearson
-from pytest_dp.statistics.event_test import Counts, EventTest
-from pytest_dp.statistics.proofs import CLASSICAL, PUBLISHED
+from pytest_dp.statistics.event_test import Counts, EventTest, PublishedTest, StatDPTest
 
 pytestmark = pytest.mark.canary
 
@@ -94,13 +93,9 @@ def test_bounds_exceed_the_truth_with_chance_alpha_at_most(claim, n1, n2, alpha)
 def test_both_directions_and_published_p_values_are_valid(claim):
     runs, alpha = 9, 0.2
 
-    def p_value(proof):
-        def of_counts(counts):
-            return proof.proved(counts, claim, alpha)[1]
-
-        return at_counts(of_counts, runs, runs)
-
-    two_sided, published = p_value(CLASSICAL), p_value(PUBLISHED)
+    two_sided, published = (
+        at_counts(proof(claim).p_value, runs, runs) for proof in (StatDPTest, PublishedTest)
+    )
     weights = chances(runs, claim.largest_probability(PLACES), runs, PLACES)
     assert worst_level(two_sided, weights) <= 1
     assert worst_level(two_sided.T, weights) <= 1

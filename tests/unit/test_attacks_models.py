@@ -137,7 +137,6 @@ def test_whatever_is_special_is_learned(leak):
             lambda rows: np.full((len(rows), 3), 1 / 3),
             r"of shape \(40, 3\) for 40 outputs. Allowed: shape \(40, 2\)",
         ),
-        (lambda *_: None, lambda rows: np.full((len(rows), 2), np.nan), "returned only NaN"),
     ],
 )
 def test_a_classifier_that_fails_is_named(fit, answer, said):

@@ -6,7 +6,6 @@ None of these repeats an audit to count its errors: what is spent and drawn is w
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 
@@ -16,10 +15,10 @@ import pytest
 from pytest_dp import DPSniper, MechanismError, Sequential, StatDP, audit
 from pytest_dp.auditors import concluding, sequential
 from pytest_dp.auditors.budget import COUPLED_SHARE
-from pytest_dp.methods import dpfinder, dpsniper, statdp
+from pytest_dp.methods import dpfinder
 from pytest_dp.running.per_run import CannotCouple
 from pytest_dp.running.sampler import Sampler
-from pytest_dp.statistics.proofs import CLASSICAL, SHARP
+from pytest_dp.statistics.event_test import EventTest, StatDPTest
 
 pytestmark = pytest.mark.usefixtures("_without_blame")
 
@@ -61,18 +60,18 @@ def test_no_random_numbers_are_drawn_twice(monkeypatch, method):
 def test_all_that_is_shown_spends_alpha_once(monkeypatch):
     """A divergence and an event, each at a share of alpha."""
     spent = []
-    count, bound = concluding.count_divergence, SHARP.bound
+    count, bound = concluding.count_divergence, EventTest.bound
 
     def divergence(session, pool, arm, alpha, deadline):
         spent.append(alpha)
         return count(session, pool, arm, alpha, deadline)
 
-    def proof(self, counts, guarantee, alpha):
+    def proof(self, counts, alpha):
         spent.append(alpha)
-        return bound(counts, guarantee, alpha)
+        return bound(self, counts, alpha)
 
     monkeypatch.setattr(concluding, "count_divergence", divergence)
-    monkeypatch.setattr(type(SHARP), "bound", proof)
+    monkeypatch.setattr(EventTest, "bound", proof)
 
     def gaussian(records, rng, size):
         return len(records) + rng.normal(scale=0.5, size=size)
@@ -155,7 +154,8 @@ def test_what_is_lost_in_a_game_that_was_given_up_is_lost():
 @pytest.mark.slow
 @pytest.mark.parametrize(("lower", "red"), [(1.0, False), (1.0 + 1e-12, True)])
 def test_a_bound_at_the_claim_does_not_break_it(monkeypatch, lower, red):
-    monkeypatch.setattr(dpsniper, "SHARP", replace(SHARP, proved=lambda *_: (lower, 0.5)))
+    monkeypatch.setattr(EventTest, "lower", lambda *_: lower)
+    monkeypatch.setattr(EventTest, "p_value", lambda *_: 0.5)
     result = quick(laplace, eps=1.0, method="dpsniper")
     assert result.violated == red
     assert (result.p_value <= result.alpha) == red
@@ -169,11 +169,12 @@ def test_proofs_get_counts_as_the_search_turned_them(monkeypatch):
     """
     turned = []
 
-    def noted(counts, *rest):
+    def noted(self, counts, *rest):
         turned.append(counts.c1 < counts.c2)
-        return CLASSICAL.proved(counts, *rest)
+        return bound(self, counts, *rest)
 
-    monkeypatch.setattr(statdp, "CLASSICAL", replace(CLASSICAL, proved=noted))
+    bound = StatDPTest.bound
+    monkeypatch.setattr(StatDPTest, "bound", noted)
     coin = {"mechanism": lambda _, rng: rng.random() < 0.5, "eps": 0.1, "method": "statdp"}
     for seed in range(8):
         audit(**coin, pairs=[([1], [])], max_samples=500, n_jobs=1, seed=seed)

@@ -10,7 +10,7 @@ import pytest
 import scipy
 
 from pytest_dp.privacy import ApproximateDP, GaussianDP, PrivacyProfile, RenyiDP
-from pytest_dp.statistics import clopper_pearson, mclt, statdp_test
+from pytest_dp.statistics import clopper_pearson, statdp_test
 from pytest_dp.statistics.assumptions import (
     all_come_before,
     log_e_value,
@@ -19,8 +19,15 @@ from pytest_dp.statistics.assumptions import (
     same_law,
     two_samples,
 )
-from pytest_dp.statistics.event_test import NO_COUNTS, Counts
-from pytest_dp.statistics.proofs import CLASSICAL, PUBLISHED, SHARP, Bound, unlucky
+from pytest_dp.statistics.event_test import (
+    NO_COUNTS,
+    Bound,
+    Counts,
+    EventTest,
+    PublishedTest,
+    StatDPTest,
+    unlucky,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -103,22 +110,16 @@ def test_dp_sniper_bound():
     assert with_delta == pytest.approx(math.log((low - 0.1) / high))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("p", "q", "rho", "runs"), [(0.3, 0.2, 0.5, 500), (0.05, 0.04, 0.9, 3_000)]
-)
-def test_it_is_the_law_of_a_ratio_of_normal_numbers(p, q, rho, runs):
-    """By integration over the denominator, given which the numerator is normal."""
-    width = mclt.half_width(p, q, rho, runs, 0.01)
-    s, t = (math.sqrt(x * (1 - x) / runs) for x in (p, q))
-
-    def inside(y):
-        given = scipy.stats.norm(p + rho * s / t * (y - q), s * math.sqrt(1 - rho**2))
-        low, high = (p / q * y * math.exp(sign * width) for sign in (-1, 1))
-        return (given.cdf(high) - given.cdf(low)) * scipy.stats.norm(q, t).pdf(y)
-
-    covered, _ = scipy.integrate.quad(inside, max(0.0, q - 9 * t), q + 9 * t, limit=200)
-    assert covered == pytest.approx(0.99, abs=2e-5)
+def test_the_error_of_a_ratio_of_paired_runs_is_seldom_exceeded():
+    """Over draws of pairs in which an event holds on both inputs, on either, or on neither."""
+    rng, runs, cells = np.random.default_rng(1), 4_000, (0.15, 0.05, 0.03, 0.77)
+    truth = math.log((cells[0] + cells[1]) / (cells[0] + cells[2]))
+    outside = 0
+    for both, only1, only2, _ in rng.multinomial(runs, cells, 4_000).tolist():
+        ratio, error = clopper_pearson.paired_log_ratio(both + only1, both + only2, both, 0.05)
+        outside += abs(ratio - truth) > error
+    assert outside / 4_000 == pytest.approx(0.05, abs=0.012)
+    assert clopper_pearson.paired_log_ratio(3, 0, 0, 0.05) == (math.inf, math.inf)
 
 
 @pytest.mark.parametrize("hits", [(0, 0), (3, 9), (40, 2), (11, 20)])
@@ -232,7 +233,7 @@ def test_that_no_hit_is_among_the_last_runs_by_all_orders(last, hits, runs):
 
 APART = Counts(620, 1_000, 240, 1_000)
 UNEVEN = Counts(310, 500, 700, 3_000)
-PROOFS = [(SHARP, APART), (PUBLISHED, UNEVEN), (CLASSICAL, APART)]
+PROOFS = [(EventTest, APART), (PublishedTest, UNEVEN), (StatDPTest, APART)]
 PURE = ApproximateDP(0.1)
 CLAIMS = [
     PURE,
@@ -247,22 +248,22 @@ of_proofs = pytest.mark.parametrize(("proof", "counts"), PROOFS)
 @pytest.mark.parametrize("alpha", [0.1, 1e-6])
 @of_proofs
 def test_a_claim_is_refuted_exactly_if_it_is_below_the_bound(proof, counts, alpha):
-    bound = proof.bound(counts, PURE, alpha).lower
+    bound = proof(PURE).bound(counts, alpha).lower
     assert 0 < bound < math.log(620 / 240)
     for eps, refuted in ((bound - 1e-3, True), (bound + 1e-3, False)):
-        assert (proof.bound(counts, PURE.at(eps), alpha).p_value <= alpha) == refuted
-        assert proof.refutes(counts, PURE.at(eps), alpha) == refuted
-    assert proof.bound(counts, PURE, alpha / 10).lower < bound
+        assert (proof(PURE.at(eps)).bound(counts, alpha).p_value <= alpha) == refuted
+        assert proof(PURE.at(eps)).refutes(counts, alpha) == refuted
+    assert proof(PURE).bound(counts, alpha / 10).lower < bound
 
 
 def test_delta_at_the_claimed_eps():
     claim = ApproximateDP(0.5, 0.01)
-    found = SHARP.bound(APART, claim, 1e-3)
+    found = EventTest(claim).bound(APART, 1e-3)
     low, high = found.intervals[0][0], found.intervals[1][1]
     assert found.delta_lower == pytest.approx(low - math.exp(0.5) * high)
     assert 0.01 < found.delta_lower < 0.62 - math.exp(0.5) * 0.24
-    assert SHARP.bound(APART.swapped, claim, 1e-3).delta_lower == 0.0
-    assert SHARP.bound(APART, GaussianDP(1.0), 1e-3).delta_lower is None
+    assert EventTest(claim).bound(APART.swapped, 1e-3).delta_lower == 0.0
+    assert EventTest(GaussianDP(1.0)).bound(APART, 1e-3).delta_lower is None
 
 
 def test_the_classical_p_value_is_valid_and_agrees_with_its_bound():
@@ -271,7 +272,7 @@ def test_the_classical_p_value_is_valid_and_agrees_with_its_bound():
     hits = np.arange(runs + 1)
     for eps in (0.1, 1.0, 3.0):
         claim = ApproximateDP(eps)
-        p_values = np.array([CLASSICAL.proved(c, claim, 0.5)[1] for c in every])
+        p_values = np.array([StatDPTest(claim).p_value(c) for c in every])
         for p2 in (0.01, 0.1, 0.3, math.exp(-eps)):
             for p1 in (min(math.exp(eps) * p2, 1.0), p2, math.exp(-eps) * p2):
                 one, two = (scipy.stats.binom.pmf(hits, runs, p) for p in (p1, p2))
@@ -280,7 +281,7 @@ def test_the_classical_p_value_is_valid_and_agrees_with_its_bound():
                     assert chance[p_values <= level].sum() <= level * (1 + 1e-9)
         for alpha in (0.3, 0.01):
             clear = np.abs(p_values - alpha) > 1e-6
-            rejected = np.array([CLASSICAL.proved(c, claim, alpha)[0] for c in every]) >= eps
+            rejected = np.array([StatDPTest(claim).lower(c, alpha) for c in every]) >= eps
             assert (rejected == (p_values <= alpha))[clear].all()
 
 
@@ -309,15 +310,15 @@ def test_counts_show_less_than_unlucky_ones_once_in_a_hundred_times():
 
 def test_the_resolution_is_where_unlucky_counts_just_refute():
     n, claim = 2_000, ApproximateDP(0.5)
-    at = SHARP.resolution(Counts(1_000, n, 500, n), claim, 0.05)
+    at = EventTest(claim).resolution(Counts(1_000, n, 500, n), 0.05)
     for share, refuted in ((0.98, False), (1.005, True)):
         seen = unlucky(0.5, n, 0.5 * math.exp(-share * at), n)
-        assert SHARP.refutes(seen, claim, 0.05) == refuted
+        assert EventTest(claim).refutes(seen, 0.05) == refuted
 
 
 def test_a_fixed_c_limits_what_can_be_shown_beside_a_delta():
     counts = Counts(900, 10_000, 100, 10_000)
     claims = [ApproximateDP(eps, 0.001) for eps in (0.5, 1.0, 4.6)]
-    caught = [PUBLISHED.resolution(counts, claim, 0.05, c=0.01) for claim in claims]
+    caught = [PublishedTest(claim).resolution(counts, 0.05, c=0.01) for claim in claims]
     assert 0.5 < caught[0] < caught[1] < 2
     assert math.isinf(caught[2])
