@@ -50,6 +50,28 @@ MAX_NUMBERS = 4_000_000
 
 BinCodes = npt.NDArray[np.integer]
 
+MAX_WHOLE_OUTPUTS = 200
+"""Different outputs that are each a bin of their own. More: rare outputs are learned by heart;
+fewer: a mechanism of many answers is only seen through its features."""
+MIN_EACH_OUTPUT = 4.0
+"""Mean count of such outputs. Smaller: bins of outputs that were seen once are noise."""
+ONLY_WHOLE_OUTPUTS = 6
+"""Different outputs below which their features add nothing to the outputs themselves."""
+MIN_BINS, MAX_BINS = 6, 48
+"""Bins of one feature. Fewer hide where an output tells; more are fitted by fewer outputs each."""
+MAX_WEIGHTS = 300
+"""Weights of all features, about. More take longer, and are known less well."""
+SMOOTHNESS = 30.0
+"""Penalty on squared steps between neighbouring ordered bins, in outputs. Larger: sharp edges are
+learned late; smaller: the score follows chance while outputs are few. With 100, noise in several
+places of a text took 1.1 to 1.7 times the outputs; with 10, Gaussian noise under a delta 1.25."""
+CATEGORY_RIDGE = 10.0
+"""Penalty on squared weights of categories and recurring values. Larger and smaller: the same."""
+ORDERED_RIDGE = 1e-3
+"""The same on ordered bins, where it does no more than make the solution unique."""
+SWEEPS = 12
+"""Rounds over all features. More fit features closer that tell the same; time is in proportion."""
+
 
 @dataclass(frozen=True, slots=True)
 class FeatureBins:
@@ -172,29 +194,6 @@ def _categories(kinds: Ints, table: Table) -> tuple[tuple[str, Hashable], ...]:
     present = [level for level, code in table.levels.items() if counts[code]]
     present.sort(key=lambda level: -counts[table.levels[level]])
     return tuple(present[:MAX_CATEGORIES])
-
-
-MAX_WHOLE_OUTPUTS = 200
-"""Different outputs that are each a bin of their own. More: rare outputs are learned by heart;
-fewer: a mechanism of many answers is only seen through its features."""
-MIN_EACH_OUTPUT = 4.0
-"""Mean count of such outputs. Smaller: bins of outputs that were seen once are noise."""
-ONLY_WHOLE_OUTPUTS = 6
-"""Different outputs below which their features add nothing to the outputs themselves."""
-MIN_BINS, MAX_BINS = 6, 48
-"""Bins of one feature. Fewer hide where an output tells; more are fitted by fewer outputs each."""
-MAX_WEIGHTS = 300
-"""Weights of all features, about. More take longer, and are known less well."""
-SMOOTHNESS = 30.0
-"""Penalty on squared steps between neighbouring ordered bins, in outputs. Larger: sharp edges are
-learned late; smaller: the score follows chance while outputs are few. With 100, noise in several
-places of a text took 1.1 to 1.7 times the outputs; with 10, Gaussian noise under a delta 1.25."""
-CATEGORY_RIDGE = 10.0
-"""Penalty on squared weights of categories and recurring values. Larger and smaller: the same."""
-ORDERED_RIDGE = 1e-3
-"""The same on ordered bins, where it does no more than make the solution unique."""
-SWEEPS = 12
-"""Rounds over all features. More fit features closer that tell the same; time is in proportion."""
 
 
 @dataclass(frozen=True, slots=True)

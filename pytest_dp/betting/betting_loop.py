@@ -41,6 +41,28 @@ FIRST_PROPOSED = 500
 WON_BY_CHANCE = 3.0
 """Log wealth that bets on a pair win by chance, once in 20 times. Smaller: outputs are drawn on
 proposed pairs that were lucky; larger: such pairs are given up that break the claim by little."""
+FIRST_BATCH = 12
+"""Pairs of outputs in the first batch on a pair of inputs. More: gross violations take longer;
+fewer: there is nothing to learn from."""
+BATCH_GROWTH = 0.2
+"""The next batch, as a share of the pairs of outputs drawn on that pair of inputs. Larger: bets
+learn later; smaller: more time goes into bets."""
+BATCH_SHARE = 0.04
+"""The same as a share of all pairs of outputs, so that late pairs are not drawn in tiny batches."""
+NEXT_BATCH_FRACTION = 0.5
+"""Of the pairs of outputs that should do to win, the share that a batch has at most. Larger: more
+outputs are drawn than were needed; smaller: more time goes into bets."""
+LEAST_BATCH_SHARE = 0.1
+"""Share of its usual size that a batch has at least, however little should do to win. Larger: more
+outputs are drawn than were needed; smaller: more time goes into bets."""
+MIN_BATCH = 8
+"""Pairs of outputs that a batch has at least. Larger and smaller: the same."""
+REFIT_GROWTH = 2.0
+"""Growth of the outputs of a pair until its detector is fitted anew. Larger: bets stay with a
+detector of few outputs (with 4.0, a rare value in one of 100 numbers is found 1 time in 4);
+smaller: more time goes into fits."""
+MAX_FITTED_PAIRS = 40_000
+"""Pairs of outputs that a detector is fitted on. More take longer and hardly teach more."""
 
 
 @dataclass(slots=True, eq=False)
@@ -207,29 +229,6 @@ class PairQueue(Generic[S]):
         is_in_play = in_share or not self.is_proposed(status)
         return is_in_play or status.edge_bound >= NEW_PAIR_EDGE or status.earned >= WON_BY_CHANCE
 
-
-FIRST_BATCH = 12
-"""Pairs of outputs in the first batch on a pair of inputs. More: gross violations take longer;
-fewer: there is nothing to learn from."""
-BATCH_GROWTH = 0.2
-"""The next batch, as a share of the pairs of outputs drawn on that pair of inputs. Larger: bets
-learn later; smaller: more time goes into bets."""
-BATCH_SHARE = 0.04
-"""The same as a share of all pairs of outputs, so that late pairs are not drawn in tiny batches."""
-NEXT_BATCH_FRACTION = 0.5
-"""Of the pairs of outputs that should do to win, the share that a batch has at most. Larger: more
-outputs are drawn than were needed; smaller: more time goes into bets."""
-LEAST_BATCH_SHARE = 0.1
-"""Share of its usual size that a batch has at least, however little should do to win. Larger: more
-outputs are drawn than were needed; smaller: more time goes into bets."""
-MIN_BATCH = 8
-"""Pairs of outputs that a batch has at least. Larger and smaller: the same."""
-REFIT_GROWTH = 2.0
-"""Growth of the outputs of a pair until its detector is fitted anew. Larger: bets stay with a
-detector of few outputs (with 4.0, a rare value in one of 100 numbers is found 1 time in 4);
-smaller: more time goes into fits."""
-MAX_FITTED_PAIRS = 40_000
-"""Pairs of outputs that a detector is fitted on. More take longer and hardly teach more."""
 
 SContra = TypeVar("SContra", bound=PairStatus, contravariant=True)
 

@@ -35,6 +35,12 @@ told apart."""
 
 BinNumbers = npt.NDArray[np.uint8]
 
+MAX_SCORE_CUTS = 24
+"""Cuts of the score, at most. More follow its tails closer, and share the same wealth."""
+MAX_EVENTS = 2
+"""Readable events that each half of the past proposes, beside the rarest telling ones. Each takes
+a share of every stake; with none, a value that is released once in a thousand runs is not seen."""
+
 
 class Binning(Protocol):
     """Something that sorts outputs into bins."""
@@ -111,13 +117,6 @@ def joint_counts(bins1: BinNumbers, bins2: BinNumbers, width: int) -> Ints:
     """Return how many pairs of outputs fell into each pair of bins, shape (width, width)."""
     both = bins1.astype(np.int64) * width + bins2
     return np.bincount(both, minlength=width * width).reshape(width, width)
-
-
-MAX_SCORE_CUTS = 24
-"""Cuts of the score, at most. More follow its tails closer, and share the same wealth."""
-MAX_EVENTS = 2
-"""Readable events that each half of the past proposes, beside the rarest telling ones. Each takes
-a share of every stake; with none, a value that is released once in a thousand runs is not seen."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,19 @@ from pytest_dp.statistics.regression import logistic, logit
 
 AS_PUBLISHED = ("logistic", "mlp")
 """The classifiers of the DP-Sniper paper, which are shown what they are shown there."""
+MAX_DEVIATION = 1e6
+"""Standard deviations beyond which all numbers count as the same. More overflow; fewer: what is
+far out is lost."""
+MAX_CATEGORIES = 64
+"""Categories that a linear model knows. More learn noise by heart; fewer are not told apart."""
+RIDGE = 1e-6
+"""Penalty on squared weights, for each output. Larger: odds are less extreme; smaller: where one
+number tells all, weights grow without end."""
+NEWTON_STEPS = 100
+"""Steps of the fit, at most. Only the time depends on it, but where one number tells all."""
+MIN_DEVIATION = 1e-12
+"""Deviation relative to the mean, at least. Smaller: rounding counts as variation; larger: small
+noise on a large number is lost."""
 
 
 class Posterior(Protocol):
@@ -104,21 +117,6 @@ def fit_model(
     if isinstance(classifier, str) and classifier == "logistic":
         return fit_logistic(table, on_d, features)
     return fit_classifier(classifier, table, on_d, features, seed)
-
-
-MAX_DEVIATION = 1e6
-"""Standard deviations beyond which all numbers count as the same. More overflow; fewer: what is
-far out is lost."""
-MAX_CATEGORIES = 64
-"""Categories that a linear model knows. More learn noise by heart; fewer are not told apart."""
-RIDGE = 1e-6
-"""Penalty on squared weights, for each output. Larger: odds are less extreme; smaller: where one
-number tells all, weights grow without end."""
-NEWTON_STEPS = 100
-"""Steps of the fit, at most. Only the time depends on it, but where one number tells all."""
-MIN_DEVIATION = 1e-12
-"""Deviation relative to the mean, at least. Smaller: rounding counts as variation; larger: small
-noise on a large number is lost."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
-from pytest_dp.basics.bisection import bracket
 from pytest_dp.basics.errors import ClaimError
 from pytest_dp.privacy.guarantees import (
     LARGEST_EPS,
     Guarantee,
     HockeyStick,
     Number,
-    Renyi,
     as_given,
 )
 
@@ -31,6 +29,8 @@ from pytest_dp.privacy.guarantees import WithoutEps
 if TYPE_CHECKING:
     from pytest_dp.basics.arrays import Floats
     from pytest_dp.privacy.regions import Region
+
+_NORMAL = NormalDist()
 
 
 @dataclass(frozen=True)
@@ -55,10 +55,6 @@ class ApproximateDP(Guarantee):
     @property
     def hockey_sticks(self) -> tuple[HockeyStick, ...]:
         return (HockeyStick(self.eps, self.delta),)
-
-    @property
-    def divergences(self) -> tuple[Renyi, ...]:
-        return ()
 
     def at(self, value: float) -> ApproximateDP:
         return ApproximateDP(value, self.delta)
@@ -102,20 +98,6 @@ class ApproximateDP(Guarantee):
         shown: Floats = np.fmax(np.fmax(straight, complement), 0.0)
         return np.maximum(shown * (1 - 5e-16) - 5e-16, 0.0)
 
-    def shown_by_divergence(self, order: float, value: float) -> float:
-        """Return the eps at which randomised response, the worst case, has this divergence.
-
-        Beside delta > 0 any divergence may be infinite.
-        """
-        if self.delta > 0 or not value > 0:
-            return 0.0
-        most = 2 * LARGEST_EPS
-
-        def is_reached(eps: float) -> bool:
-            return pure_to_renyi(eps, order) >= value
-
-        return bracket(is_reached, 0.0, most, 1e-18, 1e-15)[0] if is_reached(most) else most
-
     def group(self, k: int) -> ApproximateDP:
         eps, delta = self.eps * k, self.delta
         if k > 1 and eps <= LARGEST_EPS:
@@ -150,9 +132,6 @@ def pure_to_renyi(eps: float, order: float) -> float:
     return math.log1p(inner) / k * (1 + 1e-14)
 
 
-_NORMAL = NormalDist()
-
-
 @dataclass(frozen=True)
 class AttackAUC(WithoutEps):
     """No attack scores an output with the record above one without it more often than `auc`.
@@ -179,10 +158,6 @@ class AttackAUC(WithoutEps):
     @property
     def hockey_sticks(self) -> tuple[HockeyStick, ...]:
         return self._implication.hockey_sticks
-
-    @property
-    def divergences(self) -> tuple[Renyi, ...]:
-        return ()
 
     def at(self, value: float) -> AttackAUC:
         return AttackAUC(value)
@@ -212,9 +187,6 @@ class AttackAUC(WithoutEps):
     def _loss_shown(self, p: Floats, q: Floats) -> Floats:
         shown: Floats = (1 + p - q) / 2 * (1 - 1e-15)
         return shown
-
-    def shown_by_divergence(self, order: float, value: float) -> float:  # noqa: ARG002
-        return 0.0
 
     def group(self, k: int) -> AttackAUC:
         if k > 1:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Self
 
-from pytest_dp.privacy.guarantees import Curve, Renyi, name_argument
+from pytest_dp.privacy.guarantees import Curve, name_argument
 
 if TYPE_CHECKING:
     from pytest_dp.basics.arrays import Bools, Floats
@@ -47,14 +47,6 @@ class _Functional(Curve):
         other = replace(self, scale=value)
         vars(other)["sticks"] = self.sticks  # so that the function is asked once
         return other
-
-    @property
-    def divergences(self) -> tuple[Renyi, ...]:
-        """None: events show all that can be shown of a profile or a trade-off function."""
-        return ()
-
-    def shown_by_divergence(self, order: float, value: float) -> float:  # noqa: ARG002
-        return 0.0
 
     def _loss_shown(self, p: Floats, q: Floats) -> Floats:
         import numpy as np

@@ -97,9 +97,9 @@ class Guarantee(ABC):
         """A few that follow from it, well spread; itself where it is one."""
 
     @property
-    @abstractmethod
     def divergences(self) -> tuple[Renyi, ...]:
-        """Bounds on divergences that are worth betting against."""
+        """Bounds on divergences to bet against; none where events show all that can be shown."""
+        return ()
 
     @abstractmethod
     def at(self, value: float) -> Guarantee:
@@ -148,12 +148,12 @@ class Guarantee(ABC):
     def _loss_shown(self, p: Floats, q: Floats) -> Floats:
         """Compute `shown_by` for arrays of one shape; entries with p <= q are ignored."""
 
-    @abstractmethod
-    def shown_by_divergence(self, order: float, value: float) -> float:
+    def shown_by_divergence(self, order: float, value: float) -> float:  # noqa: ARG002
         """Return the parameter that a divergence of this order and value proves; 0 if none.
 
         The order 1 is Kullback-Leibler's.
         """
+        return 0.0
 
     @abstractmethod
     def group(self, k: int) -> Guarantee:

@@ -31,6 +31,9 @@ LARGEST = 600.0
 """The largest eps of a line. Derived: beyond, floats hold no such ratio."""
 ASKED = 300.0
 """The largest eps at which profiles are asked: derived from that of claims."""
+MIN_ABOVE_ONE = 1e-6
+"""Distance of an order from 1, at least: at 1 the divergence is another function. Smaller:
+rounding decides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,11 +155,6 @@ def lines_above(q: Floats, p: Floats) -> tuple[Floats, Floats]:
     slopes = np.unique(chords[chords > 0])
     intercepts = np.max(top[None, :] - slopes[:, None] * at[None, :], axis=1)
     return slopes, intercepts + 1e-15
-
-
-MIN_ABOVE_ONE = 1e-6
-"""Distance of an order from 1, at least: at 1 the divergence is another function. Smaller:
-rounding decides."""
 
 
 def renyi(p: Floats, q: Floats, order: Floats | float) -> Floats:

@@ -13,7 +13,6 @@ from collections.abc import Callable
 from scipy.special import betainccinv, betaincinv, ndtri
 
 from pytest_dp.basics.bisection import bracket
-from pytest_dp.privacy import Guarantee
 
 SHOWN_ALPHA = 0.05
 """Error of a bound that is shown and decides nothing. Larger: what is shown is wrong more often;
@@ -67,14 +66,6 @@ def delta_lower(c1: int, n1: int, c2: int, n2: int, eps: float, alpha: float) ->
     """Return a lower confidence bound on δ at a given ε; 0.0 if the counts prove nothing."""
     rarer = upper(c2, n2, alpha / 2)
     return max(lower(c1, n1, alpha / 2) - math.exp(eps) * rarer * (1 + PRODUCT_ROUNDING), 0.0)
-
-
-def claim_lower(c1: int, n1: int, c2: int, n2: int, guarantee: Guarantee, alpha: float) -> float:
-    """Return a lower confidence bound on the parameter; 0.0 if the counts prove nothing."""
-    if guarantee.eps is not None:
-        return eps_lower(c1, n1, c2, n2, alpha, guarantee.delta)
-    likelier, rarer = lower(c1, n1, alpha / 2), upper(c2, n2, alpha / 2)
-    return float(guarantee.shown_by(likelier, rarer)) if likelier > rarer else 0.0
 
 
 def paired_log_ratio(c1: int, c2: int, both: int, alpha: float) -> tuple[float, float]:

@@ -28,6 +28,28 @@ from pytest_dp.basics.bisection import MAX_EXCESS, smallest
 from pytest_dp.privacy import Guarantee
 from pytest_dp.statistics import clopper_pearson, statdp_test
 
+BETA = 0.01
+"""Share of alpha that pays for points that are left out as too far off. Larger: less for the
+others; smaller: points farther off count. By hand."""
+CELLS = 128
+"""Parts of the edge, each of which counts with the corner that shows least. More take longer; fewer
+make the bound less sharp, but never invalid."""
+PLANNED_CELLS = 2
+"""The same where a bound is predicted, by the places between them."""
+PLANNED_SCORE = 3.0
+"""Normal score at which the cost of an error is looked at. Larger and smaller: weights that are
+worse for rare events, where few are drawn, or many."""
+ROUNDING = 1e-9
+"""Relative error of a quantile, to the safe side. Larger makes bounds lower by as much, and never
+invalid."""
+MIN_LEVEL = 1e-250
+"""Nothing is proved below this level, where probabilities become too small for a float."""
+LOSS_ERROR = 1e-3
+"""Relative error of a detection limit. Larger: limits are less exact; smaller: they take longer."""
+SPREAD = 2.326 / math.sqrt(2)
+"""Standard errors that either of two frequencies is taken to be off: by chance, less than 1 % of
+all counts show less. It is the normal quantile of 99 %, shared by two errors."""
+
 
 @dataclass(frozen=True, slots=True)
 class Counts:
@@ -65,29 +87,6 @@ class Counts:
 
 
 NO_COUNTS = Counts(0, 0, 0, 0)
-
-
-BETA = 0.01
-"""Share of alpha that pays for points that are left out as too far off. Larger: less for the
-others; smaller: points farther off count. By hand."""
-CELLS = 128
-"""Parts of the edge, each of which counts with the corner that shows least. More take longer; fewer
-make the bound less sharp, but never invalid."""
-PLANNED_CELLS = 2
-"""The same where a bound is predicted, by the places between them."""
-PLANNED_SCORE = 3.0
-"""Normal score at which the cost of an error is looked at. Larger and smaller: weights that are
-worse for rare events, where few are drawn, or many."""
-ROUNDING = 1e-9
-"""Relative error of a quantile, to the safe side. Larger makes bounds lower by as much, and never
-invalid."""
-MIN_LEVEL = 1e-250
-"""Nothing is proved below this level, where probabilities become too small for a float."""
-LOSS_ERROR = 1e-3
-"""Relative error of a detection limit. Larger: limits are less exact; smaller: they take longer."""
-SPREAD = 2.326 / math.sqrt(2)
-"""Standard errors that either of two frequencies is taken to be off: by chance, less than 1 % of
-all counts show less. It is the normal quantile of 99 %, shared by two errors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +237,12 @@ class PublishedTest(EventTest):
     attained: ClassVar[float] = 0.9
 
     def lower(self, counts: Counts, alpha: float) -> float:
-        return clopper_pearson.claim_lower(*counts.four, self.guarantee, alpha)
+        guarantee = self.guarantee
+        if guarantee.eps is not None:
+            return clopper_pearson.eps_lower(*counts.four, alpha, guarantee.delta)
+        p1 = clopper_pearson.lower(counts.c1, counts.n1, alpha / 2)
+        p2 = clopper_pearson.upper(counts.c2, counts.n2, alpha / 2)
+        return float(guarantee.shown_by(p1, p2)) if p1 > p2 else 0.0
 
     def refutes(self, counts: Counts, alpha: float) -> bool:
         return self.lower(counts, alpha) > self.guarantee.claimed

@@ -38,8 +38,6 @@ LOSS_STEPS = 24
 """Losses at which a guarantee is taken apart. More are sharper; fewer are quicker."""
 CACHE_SIZE = 256
 """Tails that are kept. More take memory; fewer are computed again."""
-MAX_CANARIES = 20_000
-"""Canaries that are thought of. More: advice takes longer; fewer: there is none."""
 CLEAR_ERRORS = 3.0
 """Standard errors of guesses that chance does not explain. More: fewer guesses are asked for;
 fewer: chance decides."""
@@ -136,20 +134,6 @@ def to_refute(
     if reached[-1] > alpha:
         return None
     return first_where(lambda v: bool(reached[v] <= alpha), 0, len(reached) - 1)
-
-
-def fewest(sticks: Sticks, alpha: float) -> int | None:
-    """Return the fewest canaries that refute a mechanism without noise; None if none do."""
-
-    def enough(canaries: int) -> bool:
-        return bool(tails(most(canaries), canaries, sticks)[-1] <= alpha)
-
-    at_most = 1
-    while not enough(at_most):
-        at_most *= 2
-        if at_most > MAX_CANARIES:
-            return None
-    return first_where(enough, 1, at_most)
 
 
 def plan_guesses(canaries: int, sticks: Sticks, alpha: float) -> tuple[int, int]:

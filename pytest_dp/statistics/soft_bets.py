@@ -25,6 +25,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 
@@ -51,6 +52,23 @@ LARGEST_LOG_RATIO = 30.0
 NEWTON_STEPS = 30
 """Steps of Newton's method, at most. Each is bounded, so that a steep line takes a few more. It
 stops earlier once it has converged; only the time depends on it."""
+POWERS = (0.7, 1.0)
+"""Powers of the estimated ratio of probabilities that are bet on: below 1 less is won, and far less
+is lost where the estimate is too steep. 1 alone takes 10 % more samples. More powers share the same
+wealth."""
+CUT_OFF = np.arange(1, 7) / 6
+"""Where log ratios are cut off, as shares of the largest that there is: rare outputs, of which
+little is known, cannot ruin a bet that is cut off early. More of them share the same wealth; fewer
+are further from the best one: none but the largest takes 1.1 to 1.2 times the samples under a bound
+of order 8, and makes no difference elsewhere. Measured."""
+LARGEST_LOG_PAID = 300.0
+"""Limit to the logarithm of what is paid, in nats, so that it does not overflow."""
+FINE_FRACTIONS = 0.98 * 0.7 ** np.arange(30)
+"""What may be staked, as shares of the largest stake that cannot ruin. Only one is taken, so that
+more cost nothing but time; with fewer, the best one is further off. By hand."""
+LOG_WEALTH_ROUNDING = 1e-15
+"""What each pair of outputs adds to log wealth by rounding, at most; it is taken off. Larger is
+never invalid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,49 +157,20 @@ def against_sticks(ratio: Floats, prices: Floats, delta: Floats, sharpness: Floa
     the shape (rungs, sticks). An attack is multiplied by each factor in `sharpness` before it is
     cut off at 1.
     """
-    rungs, sticks = prices.shape
-    up, down = (
-        np.minimum(sharpness * soft_attacks(side, prices.ravel())[..., None], 1.0).reshape(
-            rungs, sticks, len(ratio), len(sharpness)
-        )
-        for side in (ratio, -ratio)
-    )
-    price = prices[:, :, None, None]
-    paid1, paid2 = [up, -price * down], [-price * up, down]
-    r = [delta, delta]
-    if len(sharpness) > 1:
-        paid1, paid2, r = (
-            [*paid1, paid1[0] + paid1[1]],
-            [*paid2, paid2[0] + paid2[1]],
-            [*r, 2 * delta],
-        )
-
-    attacks = sticks * len(sharpness) * len(r)
-
-    def by_bin(parts: list[Floats]) -> Floats:
-        return np.stack(parts, axis=-1).transpose(0, 2, 1, 3, 4).reshape(rungs, len(ratio), attacks)
-
-    allowed = np.repeat(np.stack(r, axis=-1)[:, :, None], len(sharpness), axis=2)
-    return Attacks(by_bin(paid1), by_bin(paid2), allowed.reshape(rungs, attacks))
-
-
-POWERS = (0.7, 1.0)
-"""Powers of the estimated ratio of probabilities that are bet on: below 1 less is won, and far less
-is lost where the estimate is too steep. 1 alone takes 10 % more samples. More powers share the same
-wealth."""
-CUT_OFF = np.arange(1, 7) / 6
-"""Where log ratios are cut off, as shares of the largest that there is: rare outputs, of which
-little is known, cannot ruin a bet that is cut off early. More of them share the same wealth; fewer
-are further from the best one: none but the largest takes 1.1 to 1.2 times the samples under a bound
-of order 8, and makes no difference elsewhere. Measured."""
-LARGEST_LOG_PAID = 300.0
-"""Limit to the logarithm of what is paid, in nats, so that it does not overflow."""
-FINE_FRACTIONS = 0.98 * 0.7 ** np.arange(30)
-"""What may be staked, as shares of the largest stake that cannot ruin. Only one is taken, so that
-more cost nothing but time; with fewer, the best one is further off. By hand."""
-LOG_WEALTH_ROUNDING = 1e-15
-"""What each pair of outputs adds to log wealth by rounding, at most; it is taken off. Larger is
-never invalid."""
+    paid1, paid2, r = list[Floats](), list[Floats](), list[Floats]()
+    for k in range(prices.shape[1]):
+        price, leak = prices[:, k, None], delta[:, k]
+        up, down = (soft_attacks(side, prices[:, k]) for side in (ratio, -ratio))
+        for factor in sharpness.tolist():
+            one, other = np.minimum(factor * up, 1.0), np.minimum(factor * down, 1.0)
+            paid1 += [one, -price * other]
+            paid2 += [-price * one, other]
+            r += [leak, leak]
+            if len(sharpness) > 1:
+                paid1.append(one - price * other)
+                paid2.append(other - price * one)
+                r.append(2 * leak)
+    return Attacks(np.stack(paid1, axis=2), np.stack(paid2, axis=2), np.stack(r, axis=1))
 
 
 def payoffs_of_ratio(log_ratio: Floats, order: float) -> tuple[Floats, Floats]:
@@ -207,26 +196,21 @@ def against_divergences(
     `bounds` are those of the divergences, in nats, shape (rungs, orders).
     """
     ratio = log_ratio_of(joint, scores)
-    paid1, paid2, r = [], [], []
-    shapes = [
-        np.clip(power * ratio, -share * largest, share * largest)
-        for power in POWERS
-        for largest in [power * np.abs(ratio).max()]
-        for share in CUT_OFF
-    ]
-    shape = np.stack(shapes)
-    for k, order in enumerate(orders):
-        clipped = np.clip(shape, -LARGEST_LOG_PAID / order, LARGEST_LOG_PAID / order)
-        (gain, cost), (back, price) = (
-            payoffs_of_ratio(clipped, order),
-            payoffs_of_ratio(-clipped, order),
-        )
-        paid1 += [gain, price, gain + price]
-        paid2 += [cost, back, back + cost]
-        limit = largest_mean_payoff(order, bounds[:, k])[:, None]
-        r += [factor * np.repeat(limit, len(shape), axis=1) for factor in (1.0, 1.0, 2.0)]
-    paid_for_d, paid_for_d2 = (np.concatenate(part).T[None] for part in (paid1, paid2))
-    return Attacks(paid_for_d, paid_for_d2, np.concatenate(r, axis=1))
+    paid1, paid2, r = list[Floats](), list[Floats](), list[Floats]()
+    for order, bound in zip(orders, bounds.T, strict=True):
+        limit = largest_mean_payoff(order, bound)
+        for power, share in product(POWERS, CUT_OFF):
+            shape = power * ratio
+            most = min(share * float(np.abs(shape).max()), LARGEST_LOG_PAID / order)
+            clipped = np.clip(shape, -most, most)
+            gain, cost = payoffs_of_ratio(clipped, order)
+            back, price = payoffs_of_ratio(-clipped, order)
+            paid1 += [gain, price, gain + price]
+            paid2 += [cost, back, back + cost]
+            r += [limit, limit, 2 * limit]
+    return Attacks(
+        np.stack(paid1, axis=1)[None], np.stack(paid2, axis=1)[None], np.stack(r, axis=1)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,7 +265,7 @@ def _best_of_order(
     """Return the best bet on the divergence of one order, and what it should show, in nats."""
     attacks = against_divergences(joint, scores, [order], np.zeros((1, 1)))
     paid1, paid2 = attacks.paid1[0], attacks.paid2[0]
-    ways = np.repeat([1, 1, 2], paid1.shape[1] // 3)
+    ways = np.tile([1, 1, 2], paid1.shape[1] // 3)
     stakes = FINE_FRACTIONS[:, None] / attacks.largest_loss
     i, j = np.nonzero(joint)
     pays = paid1[i] + paid2[j]

@@ -88,8 +88,8 @@ FAULTS = (
     Fault(
         "soft-direction-swapped",
         "statistics/soft_bets.py",
-        "paid1, paid2 = [up, -price * down], [-price * up, down]",
-        "paid1, paid2 = [up, down], [-price * up, -price * down]",
+        "paid1 += [one, -price * other]",
+        "paid1 += [one, other]",
         "The attack in the other direction is paid for the wrong output.",
         DIVERGENCES + "test_soft_attacks_pay_nothing_on_average_where_the_claim_is_attained",
     ),
@@ -104,8 +104,8 @@ FAULTS = (
     Fault(
         "two-divergences-at-the-price-of-one",
         "statistics/soft_bets.py",
-        "for factor in (1.0, 1.0, 2.0)]",
-        "for factor in (1.0, 1.0, 1.0)]",
+        "r += [limit, limit, 2 * limit]",
+        "r += [limit, limit, limit]",
         "A bet on both directions at once gains under a claim that holds.",
         DIVERGENCES + "test_what_is_bet_on_pays_the_divergences_and_no_more",
     ),
