@@ -78,7 +78,7 @@ def proposed(mechanism: Callable[..., Any], claim: dict[str, Any], *search: str)
 def by_hypothesis(claim: dict[str, Any]) -> Iterator[Pair]:
     """Pairs of neighbours as Hypothesis draws them."""
     whole = expand({"eps": 1.0, **claim})[0]
-    strategy = neighbours(whole.promise.inputs, whole.promise.relation, 1, "inputs")
+    strategy = neighbours(whole.promise.inputs, whole.promise.relation, "inputs")
     strategy = strategy.with_params(whole.arguments.drawn)
     return (drawn.value for drawn in strategy.draws(1) if drawn is not None)
 

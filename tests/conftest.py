@@ -68,7 +68,6 @@ def _by_samples(monkeypatch):
 def few_pairs(monkeypatch):
     """Strategies are drawn from less often before an audit: most of its time, where it is short."""
     monkeypatch.setattr("pytest_dp.pairs.generated.POOL", 30)
-    monkeypatch.setattr("pytest_dp.pairs.pair_strategies.MAX_LENGTHS", 10)
 
 
 @pytest.fixture

@@ -62,16 +62,18 @@ def make_pair_source(
         source.examples, source.wholes = pairs.examples, pairs.wholes
         return source
     # Hypothesis is loaded by now.
+    from hypothesis import strategies as st
+
     from pytest_dp.pairs.drawing import lost_by_version
     from pytest_dp.pairs.generated import Generated
-    from pytest_dp.pairs.pair_strategies import draw_stated_pairs, list_pairs, neighbours
+    from pytest_dp.pairs.pair_strategies import Pairs, draw_stated_pairs, neighbours
 
     if is_strategy(promise.inputs):
-        strategy = neighbours(promise.inputs, promise.relation, seed, written)
+        strategy = neighbours(promise.inputs, promise.relation, written)
     elif is_strategy(promise.pairs):
         strategy = draw_stated_pairs(promise.pairs, promise.relation)
     else:
-        strategy = list_pairs(pairs.given)
+        strategy = Pairs(st.sampled_from(pairs.given), listed=tuple(pairs.given))
     generated = Generated(strategy.with_params(params), seed, written, constants)
     lost = lost_by_version()
     if lost and notes is not None:

@@ -109,10 +109,13 @@ def _last(record: Any) -> tuple[Any, Any]:
 
 
 def _draw_records(strategy: Any, seed: int) -> list[Any]:
-    from pytest_dp.pairs.pair_strategies import values_drawn  # Hypothesis is loaded by now
+    # Hypothesis is loaded by now.
+    from pytest_dp.pairs.drawing import draws
+    from pytest_dp.pairs.pair_strategies import drawing
 
-    drawn = values_drawn(strategy, seed, "canaries", MAX_DRAWS)
-    values = list(islice(drawn, CANARIES))
+    drawn = draws(strategy, seed)
+    tried = (drawing(drawn, "canaries") for _ in range(MAX_DRAWS))
+    values = list(islice((one.value for one in tried if one is not None), CANARIES))
     if len(values) == CANARIES:
         return values
     raise ClaimError(f"canaries: the strategy gave {len(values):,} of {CANARIES:,} records.")

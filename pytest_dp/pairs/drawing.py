@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache, lru_cache, partial
 from random import Random
 from typing import Any, TypeVar
@@ -33,8 +32,7 @@ from hypothesis import __version__ as version
 from hypothesis import strategies as st
 from hypothesis.database import ExampleDatabase, choices_from_bytes, choices_to_bytes
 
-from pytest_dp.pairs.corners import corners, odd_days
-from pytest_dp.pairs.members import cuts, without_end
+from pytest_dp.pairs.edits import Choices, DrawnValue, corners, cuts
 
 MAX_DRAWS = 1_000
 """Draws in a row of which none is of use. More take longer; fewer: what is rare is not found."""
@@ -42,7 +40,6 @@ MAX_POOL_RECORDS = 100_000
 """Records of all datasets that are drawn to choose from. More take longer; fewer: large datasets
 are drawn less often."""
 
-Choices = tuple[Any, ...]
 T = TypeVar("T")
 
 BUFFERS = (2_048, 65_536)
@@ -58,8 +55,9 @@ Hypothesis makes up others."""
 MAX_PLACES = 2
 """Whole numbers of a value, and floats, of which the ends of their ranges are looked for. With
 fewer, the ends of other columns are drawn by chance alone."""
-ROUNDING = 1e-6
-"""Relative step at which a search for the end of a range of floats is over."""
+MAX_POWER, MIN_POWER = 60, -20
+"""Powers of two between which a search for the end of a range takes its steps. Ranges beyond the
+larger one have no end; with fewer small ones, ends of floats are missed by more."""
 CONSTANT_SHARE = 0.1
 """Share of choices that become a constant where one is allowed."""
 
@@ -75,14 +73,6 @@ QUIET = settings(
     backend="hypothesis",
 )
 """Of all that a user's profile may say, nothing holds here, and nothing is left behind."""
-
-
-@dataclass(frozen=True, slots=True)
-class DrawnValue:
-    """A value, and the choices that it was made from; none where these are not known."""
-
-    value: Any
-    choices: Choices = ()
 
 
 class _Kept(Exception):  # noqa: N818  a way out, not an error
@@ -178,28 +168,16 @@ def draws(
         kept = [one for one in batch if one is not None and one.choices]
         longer = [one for one in kept if len(one.choices) > 1] or kept
         several = [one if len(one.choices) > 1 else random.choice(longer) for one in kept]
-        changed: list[Choices] = []
-        if ends is None and kept:
-            ends = _ends_of(strategy, kept)
-            changed = list(_with_ends(sorted(kept, key=lambda one: len(one.choices)), ends))
-        changed += [_with_corners(one.choices, random, constants, ends or ()) for one in several]
+        if ends is None and kept:  # looked for in a value that has choices of most types
+            various = max(kept, key=lambda one: len(set(map(type, one.choices))))
+            ends = _find_ends(strategy, various.choices)
+        changed = [_with_corners(one.choices, random, constants, ends or ()) for one in several]
         others = iter(remade(strategy, changed, as_made=True) if changed else ())
         for one in batch:
             yield one
             if one is not None and one.choices:
                 yield next(others)
         yield from others
-
-
-def _with_ends(drawn: Sequence[DrawnValue], ends: Sequence[Any]) -> Iterator[Choices]:
-    """Yield the choices of the first value that has a choice like each end, with that end."""
-    for end in ends:
-        for one in drawn:
-            kinds = [type(choice) for choice in one.choices]
-            if type(end) in kinds:
-                at = kinds.index(type(end))
-                yield (*one.choices[:at], end, *one.choices[at + 1 :])
-                break
 
 
 _SCALES = (
@@ -220,14 +198,11 @@ def _with_corners(
     """Return the choices with corner cases, constants, or records that repeat in some places."""
     repeat, corner = random.choice((0.0, 0.0, 0.4, 1.0)), random.choice((0.0, 0.1, 0.3, 0.9))
     made = list(choices)
-    days = odd_days(choices, random)
     for at, choice in enumerate(choices):
         kind = type(choice)
         is_wide = kind in (int, float) and not abs(choice) < 2.0**60
         options: list[Any] = []
-        if at in days:
-            options = [days[at]]
-        elif kind is not bool and random.random() < corner:
+        if kind is not bool and random.random() < corner:
             options = [end for end in ends if type(end) is kind]
             options = corners(kind) if not options or random.random() < 0.3 else options
         elif random.random() < CONSTANT_SHARE:
@@ -235,7 +210,7 @@ def _with_corners(
         elif is_wide and random.random() < 0.8:  # few mechanisms are about such numbers
             options = [kind(random.choice((1, -1)) * 10 ** random.uniform(0, 5))]
         made[at] = random.choice(options) if options else choice
-    ways = [without_end(choices, members) for members in cuts(choices)] if repeat else []
+    ways = cuts(choices) if repeat else []
     if ways:
         first, *others = random.choice(ways[:2])
         for member in others:
@@ -245,69 +220,36 @@ def _with_corners(
     return tuple(made)
 
 
-def _ends_of(strategy: st.SearchStrategy[Any], drawn: Sequence[DrawnValue]) -> tuple[Any, ...]:
-    """Return the ends of numbers of one of some values, which has choices of most types."""
-    various = max(drawn, key=lambda one: len(set(map(type, one.choices))), default=None)
-    return () if various is None else _ends(strategy, various.choices)
-
-
 @lru_cache(maxsize=16)
-def _ends(strategy: st.SearchStrategy[Any], choices: Choices) -> tuple[Any, ...]:
-    """Return the ends of the ranges of a few numbers among some choices.
-
-    A number is allowed if the value differs from that of the simplest number in its place.
-    """
+def _find_ends(strategy: st.SearchStrategy[Any], choices: Choices) -> tuple[Any, ...]:
+    """Return the ends of the ranges of a few numbers among some choices, where they have ends."""
     places = [
         at
         for kind in (int, float)
         for at in [at for at, choice in enumerate(choices) if type(choice) is kind][:MAX_PLACES]
     ]
-
-    def values(asked: Sequence[tuple[int, Any]]) -> list[str]:
-        changed = [(*choices[:at], number, *choices[at + 1 :]) for at, number in asked]
-        return [repr(one and one.value) for one in remade(strategy, changed)]
-
-    simplest = dict(zip(places, values([(at, "") for at in places]), strict=True))
-
-    def allowed(asked: Sequence[tuple[int, Any]]) -> list[bool]:
-        given = zip(asked, values(asked), strict=True)
-        return [value not in ("None", simplest[at]) for (at, _), value in given]
-
-    searches = [(at, sign * type(choices[at])(1)) for at in places for sign in (1, -1)]
-    sizes = [2**power for power in range(3, 64, 4)]
-    tried = [(at, choices[at] + sign * size) for at, sign in searches for size in sizes]
-    fits = iter(allowed(tried))
-    known = [choices[at] for at, _ in searches]
-    left: list[float] = [_first_rejected(sizes, [next(fits) for _ in sizes]) for _ in searches]
-    while any(left):
-        asked = [
-            (at, number + sign * size)
-            for (at, sign), number, size in zip(searches, known, left, strict=True)
-        ]
-        fits = iter(allowed(asked))
-        known = [new if next(fits) else old for (_, new), old in zip(asked, known, strict=True)]
-        left = [_half(size, number) for size, number in zip(left, known, strict=True)]
-    return tuple(dict.fromkeys(map(_round_whole, known)))
+    ends = {(at, sign): choices[at] for at in places for sign in (1, -1)}
+    for power in range(MAX_POWER, MIN_POWER, -1):
+        asked = {
+            (at, sign): number + sign * type(number)(2.0**power)
+            for (at, sign), number in ends.items()
+            if type(number) is float or power >= 0
+        }
+        changed = [(*choices[:at], new, *choices[at + 1 :]) for (at, _), new in asked.items()]
+        for (search, new), one in zip(
+            asked.items(), remade(strategy, changed, as_made=True), strict=True
+        ):
+            if one is not None and one.choices[search[0] : search[0] + 1] == (new,):
+                ends[search] = new
+    found = (number for number in ends.values() if abs(number) < 2.0**MAX_POWER)
+    return tuple(dict.fromkeys(map(_round_whole, found)))
 
 
 def _round_whole(number: Any) -> Any:
     """Return the whole float that a float is as close to as a search comes; else the number."""
     whole = float(round(number))
-    is_close = abs(whole - number) <= 4 * ROUNDING * max(abs(number), 1.0)
+    is_close = abs(whole - number) <= 2.0**MIN_POWER * max(abs(number), 4.0)
     return whole if type(number) is float and is_close else number
-
-
-def _half(size: float, number: float) -> float:
-    """Return half of a step; 0 where it would be too small to be one."""
-    if type(number) is int:
-        return size // 2
-    half = size / 2
-    return half if abs(half) > ROUNDING * max(abs(number), 1.0) else 0
-
-
-def _first_rejected(sizes: Sequence[int], fits: Sequence[bool]) -> int:
-    """Return the smallest size that is rejected; 0 if all fit, as there is no end."""
-    return next((size for size, fit in zip(sizes, fits, strict=True) if not fit), 0)
 
 
 def remade(

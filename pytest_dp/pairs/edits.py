@@ -1,25 +1,124 @@
 """Ways to change the choices that a dataset was made of, so that a neighbour may come of it.
 
 Whatever a strategy asks of its datasets (records that are sorted, or different, or have a fixed
-sum), a value that it makes of edited choices is one of its own. Which edits give a neighbour is not
-known before: they are tried, and the relation decides.
+sum), a value that it makes of edited choices is one of its own. Which choices belong to one record
+is guessed, by how their types repeat. Which edits give a neighbour is not known before: they are
+tried, and the relation decides.
 """
 
 from __future__ import annotations
 
+import math
+import sys
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from pytest_dp.data import kind_of
 from pytest_dp.data.conversion import length
-from pytest_dp.pairs.corners import options_beside
-from pytest_dp.pairs.drawing import Choices, DrawnValue
-from pytest_dp.pairs.members import Member, cuts, matching, single, without_end
 
 MAX_MOVED = 64
 """Numbers that are moved at once."""
+MAX_WIDTH = 16
+"""Choices of one record, or of one entry of a column. With fewer, wide records are not found."""
+MAX_WAYS = 8
+"""Ways to see a value as records. More are tried in vain."""
+
+Choices = tuple[Any, ...]
 Pick = Callable[[int], int]
 """A number below the given one."""
+Span = tuple[int, int]
+"""The first of some choices, and the one after the last."""
+Member = tuple[Span, ...]
+"""The choices of one record: those in a row, or those of each column."""
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnValue:
+    """A value, and the choices that it was made from; none where these are not known."""
+
+    value: Any
+    choices: Choices = ()
+
+
+def corners(kind: type) -> list[Any]:
+    """Return numbers and texts at which code goes wrong; a strategy may not allow some of them."""
+    if kind is int:
+        return [0, 1, 10**6, -(10**6), 2**31 - 1, -(2**31)]
+    if kind is float:
+        inf, largest = math.inf, sys.float_info.max
+        return [0.0, -0.0, inf, -inf, math.nan, 1e6, -1e6, largest, -largest]
+    return [kind()]
+
+
+def options_beside(choice: Any, constants: Sequence[Any] = ()) -> list[Any]:
+    """Return other choices of the same kind: near ones, corners and constants."""
+    kind = type(choice)
+    if kind is bool:
+        return [not choice]
+    near: list[Any] = []
+    if kind in (int, float) and math.isfinite(choice):
+        near = [choice + 1, choice - 1, 2 * choice, -choice, choice + choice / 10]
+    options = [constant for constant in constants if type(constant) is kind]
+    options += [kind(value) for value in near if kind is float or value == int(value)]
+    return options + corners(kind)
+
+
+def cuts(choices: Sequence[Any], size: int | None = None) -> list[list[Member]]:
+    """Return ways to see choices as records that are made alike.
+
+    These are choices in a row whose types repeat. Where several rows have as many, such as columns,
+    the first of each row make up one record, and so on. Ways with `size` records come first; of
+    rows that are longer, the ends are ways too, and so are entries that begin with a truth each.
+    """
+    ways: list[list[Member]] = []
+    rows = list(_rows([type(choice) for choice in choices]))
+    if size:
+        ends = slice(-size, None), slice(None, size)
+        rows += [row[part] for row in rows if len(row) > size for part in ends]
+        starts = [at for at, choice in enumerate(choices) if choice is True]
+        if len(starts) == size:
+            last = len(choices) - (choices[-1] is False)
+            rows.append(list(zip(starts, [*starts[1:], last], strict=True)))
+    for count in dict.fromkeys(map(len, rows)):
+        alike = _apart([row for row in rows if len(row) == count])
+        if len(alike) > 1:
+            ways.append(list(zip(*alike, strict=True)))
+    ways += [[(span,) for span in row] for row in rows]
+    if size is not None:
+        ways.sort(key=lambda way: len(way) != size)
+    return [_without_end(choices, way) for way in ways[:MAX_WAYS]]
+
+
+def _rows(kinds: Sequence[type]) -> Iterator[list[Span]]:
+    """Yield rows of spans whose types repeat: one for each width and place, the longest first."""
+    for width in range(1, min(MAX_WIDTH, len(kinds) // 2) + 1):
+        start = 0
+        while start + 2 * width <= len(kinds):
+            end = start + width
+            while end < len(kinds) and kinds[end] is kinds[end - width]:
+                end += 1
+            count = (end - start) // width
+            is_whole = len(set(kinds[start : start + width])) > 1 or width == 1
+            if count > 1 and is_whole:
+                yield [(at, at + width) for at in range(start, start + count * width, width)]
+            start = max(end - width, start) + 1
+
+
+def _apart(rows: Sequence[list[Span]]) -> list[list[Span]]:
+    """Return rows that have no choice in common, the first ones first."""
+    chosen: list[list[Span]] = []
+    for row in sorted(rows):
+        if not chosen or row[0][0] >= chosen[-1][-1][1]:
+            chosen.append(row)
+    return chosen
+
+
+def _without_end(choices: Sequence[Any], members: list[Member]) -> list[Member]:
+    """Return the members without a last one that says that a list ends."""
+    (start, end), *more = members[-1]
+    is_end = not more and len(members) > 1 and choices[start] is False and end - start == 1
+    return members[:-1] if is_end and choices[members[0][0][0]] is True else members
 
 
 class Edits:
@@ -65,7 +164,7 @@ class Edits:
             yield from self._splice(members, new, gone, len(come) - len(gone))
 
     def change(self) -> Iterator[Choices]:
-        """Yield one edit, or none: another choice in one place, or in all members that agree."""
+        """Yield one edit, or none: another choice in one place."""
         choices = list(self._made.choices)
         places = [at for at, choice in enumerate(choices) if type(choice) is not bool]
         if not places or not self._pick(4):
@@ -77,12 +176,7 @@ class Edits:
             options = self._respell(choices[at], "".join(donated))
         if not options:
             return
-        new = options[self._pick(len(options))]
-        places = [at]
-        if self._units and self._pick(2):
-            places = self._where_agreed(at)
-        for place in places:
-            choices[place] = new
+        choices[at] = options[self._pick(len(options))]
         yield tuple(choices)
 
     def _respell(self, text: str, letters: str) -> list[str]:
@@ -113,28 +207,10 @@ class Edits:
     def _members(self, made: DrawnValue) -> list[Member]:
         """Return members of a value: mostly as many as it has records, if it has some."""
         size = length(made.value) if kind_of(made.value) else None
-        ways = [without_end(made.choices, way) for way in cuts(made.choices, size)]
-        if size is None:
-            return ways[self._pick(len(ways))] if ways else []
-        as_many = [members for members in ways if len(members) == size]
-        if not as_many and size:
-            as_many = self._alike(made, size)
-        if self._pick(4):
-            ways = as_many or ways
-        ways = ways or as_many
+        ways = cuts(made.choices, size)
+        if size is not None and self._pick(4):
+            ways = [members for members in ways if len(members) == size] or ways
         return ways[self._pick(len(ways))] if ways else []
-
-    def _alike(self, made: DrawnValue, size: int) -> list[list[Member]]:
-        """Return members like those of the other values, or the only one."""
-        ways = []
-        for other in (self._made, self._donor):
-            their_size = length(other.value) if kind_of(other.value) else None
-            for theirs in cuts(other.choices, their_size):
-                if len(theirs) == their_size and len(theirs[0]) == 1:
-                    kinds = [type(choice) for choice in _choices(other, theirs[0])]
-                    ways.append(matching(made.choices, kinds)[:size])
-        ways = [way for way in ways if len(way) == size]
-        return ways or ([way] if size == 1 and (way := single(made.choices)) else [])
 
     def _group(self, made: DrawnValue, members: Sequence[Member]) -> list[Member]:
         """Return a member, with those that agree with it in one choice where these go together."""
@@ -145,17 +221,6 @@ class Edits:
         places = [at for at, choice in enumerate(choices) if type(choice) is not bool]
         at = places[self._pick(len(places))] if places else 0
         return [m for m in members if _choices(made, m)[at : at + 1] == choices[at : at + 1]]
-
-    def _where_agreed(self, at: int) -> list[int]:
-        """Return the places of a choice in all members that agree in it."""
-        choices = self._made.choices
-        for members in cuts(choices):
-            for column, (start, end) in ((n, s) for m in members for n, s in enumerate(m)):
-                if start <= at < end:
-                    places = [member[column][0] + at - start for member in members]
-                    inside = (place for place in places if place < len(choices))
-                    return [place for place in inside if choices[place] == choices[at]]
-        return [at]
 
     def _columns(self, come: Sequence[Member], at: Member) -> dict[int, list[Any]]:
         """Return new choices, by the position in front of which they are put."""

@@ -9,19 +9,20 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import count
+from dataclasses import replace
+from itertools import count, islice
+from numbers import Real
 from typing import Any, cast
 
 from pytest_dp.basics.errors import ClaimError
-from pytest_dp.data import is_real, key, kind_of, records_of
+from pytest_dp.data import key, kind_of, records_of
 from pytest_dp.data.conversion import length
 from pytest_dp.data.fields import fields_of
-from pytest_dp.data.ordering import accept_until, in_turn
+from pytest_dp.data.ordering import accept_until, distinct, in_turn
 from pytest_dp.data.relations import Pair
-from pytest_dp.pairs.drawing import MAX_DRAWS, MAX_POOL_RECORDS, DrawnValue, choices_work
-from pytest_dp.pairs.pair_makers import Pairs
-from pytest_dp.pairs.pair_strategies import drawing
+from pytest_dp.pairs.drawing import MAX_DRAWS, MAX_POOL_RECORDS, choices_work
+from pytest_dp.pairs.edits import DrawnValue
+from pytest_dp.pairs.pair_strategies import NO_PAIR, Pairs, drawing
 from pytest_dp.pairs.simplifying import simplify
 
 POOL = 200
@@ -69,8 +70,9 @@ class Generated:
             if late or len(pool) >= (enough if records <= MAX_POOL_RECORDS else MIN_POOL):
                 break
         if not pool:
-            raise ClaimError(f"{said}: {pairs.explain_none()}")
-        pool = listed_first(pairs.listed, order_pairs(pool))
+            under = f" under {pairs.relation}" if pairs.relation else ""
+            raise ClaimError(f"{said}: {NO_PAIR.format(under)}")
+        pool = order_pairs(pool, any_params=bool(pairs.listed))
         up_front = max(MIN_FIRST, len(pairs.listed))
         self.pairs, self._waiting = tuple(pool[:up_front]), pool[up_front:]
 
@@ -154,92 +156,61 @@ class Generated:
         return shrunken.reversed() if backwards else shrunken
 
 
-def listed_first(listed: Sequence[Pair], drawn: Sequence[Pair]) -> list[Pair]:
-    """Return the drawn pairs with one draw of each listed pair in front, for any parameters."""
-    positions: dict[frozenset[bytes], int] = {}
-    for at, pair in enumerate(drawn if listed else ()):
-        positions.setdefault(replace(pair, params={}).content, at)
-    chosen = [
-        positions[digest] for digest in (pair.content for pair in listed) if digest in positions
-    ]
-    return [drawn[at] for at in dict.fromkeys([*chosen, *range(len(drawn))])]
-
-
 def _size(data: Any) -> int:
     return length(data) if kind_of(data) else 1
 
 
-@dataclass(frozen=True, slots=True)
-class _Look:
-    """The records of a pair on either side, and the cells of those that only one side has."""
+def order_pairs(pairs: Sequence[Pair], *, any_params: bool = False) -> list[Pair]:
+    """Return the same pairs, corner cases first, each shown by the smallest pair.
 
-    sides: tuple[Counter[Hashable], Counter[Hashable]]
-    cells: list[tuple[Hashable, Any]]
-    """Column and value, of the records that only one side has, and of the parameters."""
-
-    @property
-    def size(self) -> int:
-        return sum(side.total() for side in self.sides)
-
-    def cases(self) -> Iterator[Hashable]:
-        """Yield the corner cases that the pair shows as a whole."""
-        sizes = [side.total() for side in self.sides]
-        if 0 in sizes:
-            yield "empty"
-        if 1 in sizes:
-            yield "one record"
-        if any(side.total() > 1 == len(side) for side in self.sides):
-            yield "all equal"
-        d1, d2 = self.sides
-        if (d1 - d2).keys() & d2.keys() or (d2 - d1).keys() & d1.keys():
-            yield "once more"
-
-
-def order_pairs(pairs: Sequence[Pair]) -> list[Pair]:
-    """Return the same pairs, corner cases first.
-
-    As wholes: empty, one record, all records equal, a record once more. Of the record in which D
-    and D' differ, column by column in turn: NaN, infinities, the smallest and the largest number,
-    and each of a few values, such as categories; of parameters alike. Each case is shown by the
-    smallest pair.
+    With `any_params`, each D and D' is a case, whatever the parameters. Others are, as wholes:
+    empty, one record, all records equal, a record once more. Of the record in which D and D'
+    differ, column by column in turn: NaN, infinities, the smallest and the largest number, and each
+    of a few values, such as categories; of parameters alike.
     """
-    looks = [_look(pair) for pair in pairs]
-    by_size = sorted(range(len(pairs)), key=lambda at: looks[at].size)
-    cases: dict[Hashable, int] = {}
-    values: dict[Hashable, dict[Hashable, int]] = {}
-    numbers: dict[Hashable, list[tuple[float, int]]] = {}
-    for at in by_size:
-        for case in looks[at].cases():
-            cases.setdefault(case, at)
-        for column, value in looks[at].cells:
-            values.setdefault(column, {}).setdefault(key(value), at)
-            if is_real(value):
-                numbers.setdefault(column, []).append((value, at))
-    columns = [_column_cases(values[column], numbers.get(column, [])) for column in values]
-    chosen = dict.fromkeys([*cases.values(), *in_turn(columns)])
-    corners = dict.fromkeys(list(chosen)[:MAX_CORNERS])
-    return [pairs[at] for at in corners | dict.fromkeys(range(len(pairs)))]
+    smallest_first = sorted(pairs, key=lambda pair: _size(pair.d1) + _size(pair.d2))
+    cases: dict[Hashable, Pair] = {}
+    columns: dict[Hashable, dict[Hashable, tuple[Any, Pair]]] = {}
+    for pair in smallest_first:
+        if any_params:
+            cases.setdefault(replace(pair, params={}).content, pair)
+        sides = [_records_by_key(data) for data in (pair.d1, pair.d2)]
+        d1, d2 = (Counter({content: len(its) for content, its in side.items()}) for side in sides)
+        for case in _cases(d1, d2):
+            cases.setdefault(case, pair)
+        records = (((sides[0] | sides[1])[content])[0] for content in (d1 - d2) + (d2 - d1))
+        cells = [cell for record in records for cell in fields_of(record).items()]
+        for column, value in [*cells, *((("with", name), v) for name, v in pair.params.items())]:
+            columns.setdefault(column, {}).setdefault(key(value), (value, pair))
+    corners = in_turn(_column_cases(list(column.values())) for column in columns.values())
+    first = [*cases.values(), *islice(corners, max(MAX_CORNERS - len(cases), 0))]
+    return list(distinct([*first, *smallest_first], by=id))
 
 
-def _column_cases(values: Mapping[Hashable, int], numbers: list[tuple[float, int]]) -> list[int]:
-    """Return the pairs that show the cases of one column."""
-    special = [key(math.nan), key(math.inf), key(-math.inf)]
-    shown = [values[case] for case in special if case in values]
-    finite = [(value, at) for value, at in numbers if abs(value) < math.inf]
-    if finite:
-        shown += [min(finite)[1], max(finite)[1]]
-    return shown + (list(values.values()) if len(values) <= MAX_VALUES else [])
+def _records_by_key(data: Any) -> dict[Hashable, list[Any]]:
+    by_key: dict[Hashable, list[Any]] = {}
+    for record in records_of(data) if kind_of(data) else [data]:
+        by_key.setdefault(key(record), []).append(record)
+    return by_key
 
 
-def _look(pair: Pair) -> _Look:
-    sides = []
-    known: dict[Hashable, Any] = {}
-    for data in (pair.d1, pair.d2):
-        records = records_of(data) if kind_of(data) else [data]
-        keys = list(map(key, records))
-        known.update(zip(keys, records, strict=True))
-        sides.append(Counter(keys))
-    d1, d2 = sides
-    different = (d1 - d2) + (d2 - d1)
-    cells = [cell for record in different for cell in fields_of(known[record]).items()]
-    return _Look((d1, d2), [*cells, *((("with", name), v) for name, v in pair.params.items())])
+def _cases(d1: Counter[Hashable], d2: Counter[Hashable]) -> Iterator[str]:
+    """Yield the corner cases that a pair shows as a whole, by how often each record occurs."""
+    sizes = {d1.total(), d2.total()}
+    if 0 in sizes:
+        yield "empty"
+    if 1 in sizes:
+        yield "one record"
+    if any(side.total() > 1 == len(side) for side in (d1, d2)):
+        yield "all equal"
+    if (d1 - d2).keys() & d2.keys() or (d2 - d1).keys() & d1.keys():
+        yield "once more"
+
+
+def _column_cases(values: Sequence[tuple[Any, Pair]]) -> list[Pair]:
+    """Return the pairs that show the cases of one column, of its values with a pair each."""
+    numbers = [(value, pair) for value, pair in values if isinstance(value, Real)]
+    odd = [pair for value, pair in numbers if not abs(value) < math.inf]
+    finite = [each for each in numbers if abs(each[0]) < math.inf]
+    ends = [pick(finite, key=lambda each: each[0])[1] for pick in (min, max) if finite]
+    return [*odd, *ends, *(pair for _, pair in values if len(values) <= MAX_VALUES)]

@@ -1,4 +1,4 @@
-"""Strategies of pairs: neighbours of drawn datasets, drawn pairs, given ones with drawn parameters.
+"""How pairs are drawn: of strategies of pairs, of given ones, and as neighbours by edited choices.
 
 What a strategy cannot yield is no part of the promise, and that goes for D and D' alike. Whether it
 can yield D' is never guessed: D' is drawn too, from edited choices. Only what the claim makes
@@ -7,9 +7,11 @@ itself may be something else: neighbours that a function yields, and null record
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import chain, islice
+from itertools import chain, groupby, islice, repeat
+from random import Random
 from typing import Any, cast
 
 from hypothesis import strategies as st
@@ -21,36 +23,216 @@ from pytest_dp.basics.reprs import on_one_line
 from pytest_dp.data import describe, kind_of, records_of
 from pytest_dp.data.conversion import ALLOWED, length
 from pytest_dp.data.equality import key
+from pytest_dp.data.ordering import in_turn
 from pytest_dp.data.relations import (
+    AddRemoveOne,
     AnyTwo,
     Neighbours,
+    OfRecords,
     Pair,
     Predicate,
     Relation,
+    ReplaceOne,
     ReplaceSpecial,
 )
+from pytest_dp.declaration import Queries
 from pytest_dp.pairs.deriving import stated_pair
-from pytest_dp.pairs.drawing import MAX_DRAWS, MAX_POOL_RECORDS, DrawnValue, choices_work, draws
-from pytest_dp.pairs.pair_makers import REJECTED, EditedPairs, ListedPairs, Pairs, parameter_values
+from pytest_dp.pairs.drawing import MAX_DRAWS, draws, remade
+from pytest_dp.pairs.edits import Choices, DrawnValue, Edits
 
+BATCH = 24
+"""Datasets that are looked at together. More take longer until the first pair is there."""
+EDITS = 6
+"""Edits of each dataset. More make pairs cheaper, and datasets fewer."""
 MAX_RECORDS = 256
 """Records of another dataset that are put into a neighbour. More take longer; fewer may miss the
 one that leaks."""
 MAX_NEIGHBOURS = 24
 """Neighbours of a dataset that one is chosen from. More take longer; fewer are much alike."""
-MAX_LENGTHS = 100
-"""Datasets by which lengths are chosen. More take longer; fewer: rare lengths are missed."""
-MIN_LENGTHS = 8
-"""Datasets by which lengths are chosen, however large they are. Fewer: all lengths are alike."""
 MAX_LENGTH = 1_000_000
 """Records of a dataset that a strategy may draw. More take memory and time."""
 
 Draw = Callable[[SearchStrategy[Any]], Any]
+Parts = tuple[Choices, ...]
+"""The choices of a pair: of the whole, or of D, of D' and of parameters."""
+
+NO_PAIR = (
+    f"in {MAX_DRAWS:,} draws in a row, none gave a pair{{}}. The strategy rejected them, or what "
+    "it yielded has no neighbour that it yields too, and the promise covers only inputs that it "
+    "can yield. Write a strategy with fewer .filter(...) and assume(...), and of several sizes and "
+    "records, such as st.lists(st.integers(0, 5)); or say yourself what the neighbours are: pairs= "
+    "with a strategy of pairs (D, D'), or neighbors= with a function of D that yields each D'."
+)
 
 
-def list_pairs(pairs: Sequence[Pair]) -> Pairs:
-    """Return each of these pairs."""
-    return ListedPairs(parameter_values({}), listed=tuple(pairs))
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """A strategy of pairs, `listed` ones if it chooses from these."""
+
+    strategy: SearchStrategy[Any]
+    listed: tuple[Pair, ...] = ()
+    relation: Relation | None = None
+
+    def with_params(self, params: Mapping[str, SearchStrategy[Any]]) -> Pairs:
+        """Return the same pairs, each with values of these parameters."""
+        if not params:
+            return self
+
+        def joined(pair: Pair, *values: Any) -> Pair:
+            return replace(pair, params=dict(zip(params, values, strict=True)))
+
+        return replace(self, strategy=st.builds(joined, self.strategy, *params.values()))
+
+    def draws(self, seed: int, constants: Sequence[Any] = ()) -> Iterator[DrawnValue | None]:
+        """Yield pairs, each with its `Parts` as choices; None where there is none."""
+        for one in draws(self.strategy, seed, constants):
+            yield one and DrawnValue(one.value, (one.choices,) if one.choices else ())
+
+    def remade(self, requests: Sequence[Parts]) -> list[DrawnValue | None]:
+        """Return the pair that is made of each of these parts, if any."""
+        made = remade(self.strategy, [choices for (choices,) in requests])
+        return [one and DrawnValue(one.value, (one.choices,)) for one in made]
+
+
+@dataclass(frozen=True, slots=True)
+class EditedPairs(Pairs):
+    """Datasets of a strategy, each with neighbours that it yields too."""
+
+    params: Mapping[str, SearchStrategy[Any]] = field(default_factory=dict)
+
+    def with_params(self, params: Mapping[str, SearchStrategy[Any]]) -> Pairs:
+        """Return the same pairs, each with values of these parameters."""
+        return replace(self, params=params)
+
+    @property
+    def _values(self) -> SearchStrategy[Any]:
+        """The strategy of values by the names of parameters."""
+        names = self.params
+        return st.tuples(*names.values()).map(lambda values: dict(zip(names, values, strict=True)))
+
+    def draws(self, seed: int, constants: Sequence[Any] = ()) -> Iterator[DrawnValue | None]:
+        """Yield pairs in turn of a few datasets; None where there is none."""
+        assert self.relation is not None
+        random = Random(seed)
+        values: Iterator[DrawnValue | None] = repeat(DrawnValue({}))
+        if self.params:
+            values = filter(None, draws(self._values, seed, constants))
+        datasets = draws(self.strategy, seed, constants)
+        while True:
+            batch = list(islice(datasets, BATCH))
+            yield from (None for one in batch if one is None)
+            kept = list({repr(one.value): one for one in batch if one is not None}.values())
+            # The longer one of two is edited: more can be left out of it, or changed.
+            both = [
+                sorted((one, random.choice(kept)), key=lambda drawn: -len(drawn.choices))
+                for one in kept
+            ]
+            given = [(longer, shorter) for longer, shorter in both]
+            found = edited_pairs(self.strategy, self.relation, given, random)
+            yield from (_with_params(pair, next(values)) for pair in in_turn(found))
+            yield from (None for pairs in found if not pairs)
+
+    def remade(self, requests: Sequence[Parts]) -> list[DrawnValue | None]:
+        """Return the pair that is made of each of these parts, if D and D' are neighbours."""
+        assert self.relation is not None
+        sides = remade(self.strategy, [side for parts in requests for side in parts[:2]])
+        values: list[DrawnValue | None] = [DrawnValue({})] * len(requests)
+        if self.params:
+            values = remade(self._values, [of_params for _, _, of_params in requests])
+        made: list[DrawnValue | None] = []
+        for d1, d2, with_values in zip(sides[::2], sides[1::2], values, strict=True):
+            pair = d1 and d2 and pair_yielded(self.relation, d1.value, d2.value)
+            if d1 and d2 and pair and with_values:
+                one = DrawnValue(pair, (d1.choices, d2.choices))
+                made.append(_with_params(one, with_values))
+            else:
+                made.append(None)
+        return made
+
+
+def _with_params(pair: DrawnValue, values: DrawnValue | None) -> DrawnValue:
+    """Return a pair of D and D' with drawn values of parameters."""
+    assert values is not None
+    parts = (*pair.choices, values.choices) if pair.choices else ()
+    return DrawnValue(replace(pair.value, params=values.value), parts)
+
+
+def can_edit(relation: Relation | None) -> bool:
+    """Return whether neighbours under this relation are made by edits of choices."""
+    if isinstance(relation, OfRecords):
+        return not isinstance(relation, ReplaceSpecial)
+    return isinstance(relation, Predicate) or (relation is not None and relation.of is Queries)
+
+
+def edited_pairs(
+    datasets: SearchStrategy[Any],
+    relation: Relation,
+    given: Sequence[tuple[DrawnValue, DrawnValue]],
+    random: Random,
+) -> list[list[DrawnValue]]:
+    """Return pairs of each value and its neighbours, by parts of another value perhaps.
+
+    Neighbours that are a group apart come of as many edits.
+    """
+    single, steps, units = relation, 1, isinstance(relation, Predicate)
+    if isinstance(relation, OfRecords):
+        single, steps = replace(relation, group=1), relation.group
+        units = relation.unit is not None
+    found: list[list[DrawnValue]] = [[] for _ in given]
+    for pairs, (one, other) in zip(found, given, strict=True):
+        is_tried = isinstance(relation, Predicate) or not one.choices
+        if is_tried and (pair := pair_yielded(relation, one.value, other.value)):
+            pairs.append(DrawnValue(pair, (one.choices, other.choices) if one.choices else ()))
+    ends = [(at, value) for at, (value, _) in enumerate(given) if value.choices]
+    for _ in range(steps):
+        asked = [
+            (at, end, choices)
+            for at, end in ends
+            for choices in _edits(relation, (end, given[at][1]), random, units=units)
+        ]
+        made = remade(datasets, [choices for _, _, choices in asked])
+        ends = [
+            (at, new)
+            for (at, end, _), new in zip(asked, made, strict=True)
+            if new is not None and pair_yielded(single, end.value, new.value)
+        ]
+        if steps > 1:  # two for each value, or there would be ever more
+            of_each = groupby(ends, key=lambda end: end[0])
+            ends = [end for _, its in of_each for end in islice(its, 2)]
+    for at, end in ends:
+        value = given[at][0]
+        if pair := pair_yielded(relation, value.value, end.value):
+            found[at].append(DrawnValue(pair, (value.choices, end.choices)))
+    return found
+
+
+def _edits(
+    relation: Relation, drawn: tuple[DrawnValue, DrawnValue], random: Random, *, units: bool
+) -> Iterator[Choices]:
+    """Yield choices that may make a neighbour of the first of two values, each once."""
+    seen = {repr(drawn[0].choices)}
+    names: tuple[str, ...] = ("drop", "add", "swap", "change", "move")
+    if relation.of is Queries:
+        names = ("move",)
+    elif isinstance(relation, AddRemoveOne):  # those that mostly give one more often
+        names = ("drop", "add", "drop", "add", "change")
+    elif isinstance(relation, ReplaceOne):
+        names = ("swap", "change")
+    for _ in range(EDITS):
+        edits = Edits(*drawn, random.randrange, units=units)
+        for choices in getattr(edits, random.choice(names))():
+            if (content := repr(choices)) not in seen:
+                seen.add(content)
+                yield choices
+
+
+def pair_yielded(relation: Relation, d1: Any, d2: Any) -> Pair | None:
+    """Return two neighbours; entries of dicts that only change places are the same."""
+    if isinstance(d1, dict) and isinstance(d2, dict):
+        names = [name for name in d1 if name in d2]
+        if names != [name for name in d2 if name in d1]:
+            return None
+    return relation.pair(d1, d2) if key(d1) != key(d2) else None
 
 
 def draw_stated_pairs(pairs: SearchStrategy[Any], relation: Relation | None) -> Pairs:
@@ -69,16 +251,13 @@ def draw_stated_pairs(pairs: SearchStrategy[Any], relation: Relation | None) -> 
         d1, d2 = drawn
         return None if key(d1) == key(d2) else stated_pair("what was drawn", d1, d2, relation)
 
-    strategy = pairs.map(checked).filter(lambda pair: pair is not None)
-    return Pairs(cast("SearchStrategy[Pair]", strategy))
+    return Pairs(pairs.map(checked).filter(lambda pair: pair is not None))
 
 
-def neighbours(
-    datasets: SearchStrategy[Any], relation: Relation | None, seed: int, said: str
-) -> Pairs:
+def neighbours(datasets: SearchStrategy[Any], relation: Relation | None, said: str) -> Pairs:
     """Return pairs of neighbours from a strategy of datasets, or of values under ``"any_two"``.
 
-    Raises ClaimError if it yields no datasets, or only empty ones, or raises.
+    `said` is what to call the strategy in errors. Raises ClaimError if no relation is stated.
     """
     if relation is None:
         raise ClaimError(
@@ -86,38 +265,14 @@ def neighbours(
             "such as neighbors='add_remove_one'; of single values, neighbors='any_two'."
         )
     if isinstance(relation, AnyTwo | Neighbours):  # whose inputs may be anything
-        none = (
-            f"in {MAX_DRAWS:,} draws in a row, none had a neighbour under {relation}. Write "
-            "neighbors= so that it holds for many of the inputs, or a strategy of pairs, pairs=."
-        )
-        return Pairs(neighbouring(datasets, relation), lambda: none)
+        return Pairs(neighbouring(datasets, relation), relation=relation)
     if isinstance(relation, Predicate):
-        return EditedPairs(
-            datasets,
-            lambda: f"of the inputs that were drawn {_no_neighbour(relation)}",
-            relation=relation,
-        )
+        return EditedPairs(datasets, relation=relation)
     # Of a plain function, Hypothesis would read the source for each draw, for bounds in it.
     datasets = datasets.filter(partial(_fits, relation))
-
-    def explain_none() -> str:
-        sizes = _sizes(datasets, seed, said)
-        return f"of the datasets that were drawn, with {sizes}, {_no_neighbour(relation)}"
-
     if isinstance(relation, ReplaceSpecial):  # the claim says itself what takes their place
-        return Pairs(neighbouring(datasets, relation, new_records=False), explain_none)
-    return EditedPairs(datasets, explain_none, relation=relation)
-
-
-def _no_neighbour(relation: Relation) -> str:
-    """Return that no neighbour was drawn, and what to write instead."""
-    version = " This version of Hypothesis does not show how values are made: another may."
-    return (
-        f"none has a neighbour under {relation} that the strategy yielded too, and the "
-        "promise covers only inputs that it can yield. Let their sizes and records vary, or say "
-        "yourself what the neighbours are: pairs= with a strategy of pairs (D, D'), or neighbors= "
-        f"with a function of D that yields each D'.{'' if choices_work() else version}"
-    )
+        return Pairs(neighbouring(datasets, relation, new_records=False), relation=relation)
+    return EditedPairs(datasets, relation=relation)
 
 
 @st.composite
@@ -137,27 +292,6 @@ def neighbouring(
         pairs = chain(relation.accepted(iter([Pair(dataset, other)])), pairs)
     leading = list(islice(pairs, draw(st.integers(1, MAX_NEIGHBOURS))))
     return leading[-1] if leading else cast("Pair", draw(st.nothing()))
-
-
-def _sizes(datasets: SearchStrategy[Any], seed: int, said: str) -> str:
-    """Return how long the datasets of a strategy are, in words; ClaimError if all are empty."""
-    lengths: list[int] = []
-    records, last = 0, None
-    for last in values_drawn(datasets, seed, said, MAX_DRAWS):
-        lengths.append(length(last))
-        records += lengths[-1]
-        if len(lengths) >= (MAX_LENGTHS if records <= MAX_POOL_RECORDS else MIN_LENGTHS):
-            break
-    if not lengths:
-        raise ClaimError(f"{said}: {REJECTED}")
-    if not any(lengths):
-        raise ClaimError(
-            f"{said}: all of {len(lengths)} datasets that were drawn are empty, such as "
-            f"{describe(last)}. Write a strategy with records, such as st.lists(st.integers(0, 5))."
-        )
-    sizes = dict.fromkeys((min(lengths), max(lengths)))
-    many = "s" if max(lengths) != 1 else ""
-    return f"{' to '.join(f'{n:,}' for n in sizes)} record{many}"
 
 
 def _fits(relation: Relation, dataset: Any) -> bool:
@@ -188,10 +322,3 @@ def drawing(drawn: Iterator[DrawnValue | None], said: str) -> DrawnValue | None:
             f"{said}: the strategy raised {type(error).__name__}: {on_one_line(str(error), 200)}. "
             "Correct it, or the functions that it calls."
         ) from error
-
-
-def values_drawn(strategy: SearchStrategy[Any], seed: int, said: str, most: int) -> Iterator[Any]:
-    """Return what a number of draws give, where the strategy does not reject."""
-    drawn = draws(strategy, seed)
-    tried = (drawing(drawn, said) for _ in range(most))
-    return (one.value for one in tried if one is not None)

@@ -13,18 +13,15 @@ from itertools import islice
 from typing import Any
 
 from pytest_dp.basics import clocks
-from pytest_dp.pairs.drawing import Choices, DrawnValue
+from pytest_dp.pairs.edits import Choices, DrawnValue
+from pytest_dp.pairs.pair_strategies import Parts
 
-Parts = tuple[Choices, ...]
 Remake = Callable[[Sequence[Parts]], Sequence[DrawnValue | None]]
 """Makes a value of each of some choices; None where the strategy rejects them."""
 
 MAX_WIDTH = 12
 """Choices that are left out at once, beside halves, quarters and so on. With fewer, wide records
 stay."""
-MAX_SHORT = 8
-"""Choices of an input that two steps at once are tried on. More take longer, by their third power;
-with fewer, a record stays that only both steps take away."""
 BATCH = 12
 """Candidates that are made at a time. More make some in vain, once a smaller one is found."""
 
@@ -85,29 +82,13 @@ def _simpler(parts: Parts) -> Iterator[Parts]:
         for at, choice in enumerate(part):
             for new in _simpler_choices(choice):
                 yield _edit_parts(parts, twins, range(at, at + 1), (new,))
-    if count > 1:
-        yield from _two_steps_at_once(parts)
-
-
-def _two_steps_at_once(parts: Parts) -> Iterator[Parts]:
-    """Yield a part of one input beside less of that part, if the input is short by now."""
-    for part in parts[:2]:
-        for less in _without_some(part) if len(part) <= MAX_SHORT else ():
-            for least in _without_some(less):
-                yield (less, least, *parts[2:])
-                yield (least, less, *parts[2:])
 
 
 def _without_some(part: Choices) -> Iterator[Choices]:
     """Yield choices without some in a row, the fewest left first."""
     for width in _widths(len(part)):
-        yield from _without(part, width)
-
-
-def _without(part: Choices, width: int) -> Iterator[Choices]:
-    """Yield choices without as many in a row as `width`."""
-    for start in range(len(part) - width + 1):
-        yield (*part[:start], *part[start + width :])
+        for start in range(len(part) - width + 1):
+            yield (*part[:start], *part[start + width :])
 
 
 def _widths(length: int) -> list[int]:

@@ -19,10 +19,9 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from pytest_dp.pairs.corners import options_beside
 from pytest_dp.pairs.distances import Distances, Way
-from pytest_dp.pairs.drawing import Choices, DrawnValue, draws, remade
-from pytest_dp.pairs.edits import Edits
+from pytest_dp.pairs.drawing import draws, remade
+from pytest_dp.pairs.edits import Choices, DrawnValue, Edits, options_beside
 from pytest_dp.pairs.noiseless import NoiselessRunner
 from pytest_dp.running.calling import Call
 from pytest_dp.running.deadline import Deadline

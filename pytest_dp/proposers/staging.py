@@ -37,7 +37,7 @@ Redraw = Callable[[Pair, Mapping[int, Any]], Pair | None]
 """The pair of a strategy in which some choices are others; None if there is none."""
 
 if TYPE_CHECKING:  # with Hypothesis
-    from pytest_dp.pairs.drawing import DrawnValue
+    from pytest_dp.pairs.edits import DrawnValue
 
 
 class StagingError(Exception):
@@ -133,10 +133,7 @@ class Stage:
         parts = strategy.drawn.choices
         choices = [choice for part in parts for choice in part]
         ends = list(accumulate(map(len, parts), initial=0))
-        if len(parts) == 2 and params:  # the number of a given pair, and those of parameters
-            sides = []
-            _align(params, choices, range(1, len(choices)), set())
-        elif len(parts) > 1:  # those of D, of D', and of parameters
+        if len(parts) > 1:  # those of D, of D', and of parameters
             sides = [(first, ends[0], ends[1]), (second, ends[1], ends[2])]
             _align(params, choices, range(ends[2], len(choices)), set())
         else:

@@ -47,8 +47,8 @@ def pairs_around_turns(
     inputs, relation = promise.inputs, promise.relation
     if relation is None or any(pair.params or pair.is_large for pair in source.given):
         return
-    from pytest_dp.pairs.drawing import DrawnValue
-    from pytest_dp.pairs.pair_makers import can_edit, edited_pairs
+    from pytest_dp.pairs.edits import DrawnValue
+    from pytest_dp.pairs.pair_strategies import can_edit, edited_pairs
     from pytest_dp.proposers.datasets_like import datasets_like
     from pytest_dp.proposers.guided import MAX_DRAWN, Guided, vectors
 

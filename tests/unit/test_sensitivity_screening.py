@@ -18,7 +18,7 @@ from pytest_dp.claiming.settings import Settings
 from pytest_dp.data.relations import AddRemoveOne, Pair, ReplaceOne
 from pytest_dp.pairs import make_pair_source, resolve_promise
 from pytest_dp.pairs.examples import Examples
-from pytest_dp.pairs.pair_makers import EditedPairs
+from pytest_dp.pairs.pair_strategies import EditedPairs
 from pytest_dp.pairs.pairs import parts_of
 from pytest_dp.pairs.screening import BATCH_PAIRS, Screening
 from pytest_dp.proposers import widen_source
