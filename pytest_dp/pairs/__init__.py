@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import chain, combinations, islice
+from itertools import chain, combinations
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,6 @@ from pytest_dp.basics.errors import ClaimError
 from pytest_dp.claiming.checks import is_strategy
 from pytest_dp.claiming.claim import Claim, Promise, fit_relation
 from pytest_dp.data import describe, ends_first
-from pytest_dp.data.neighbours import MAX_PAIRS
 from pytest_dp.data.ordering import distinct
 from pytest_dp.data.relations import OfFunction, OfQueries, OfRecords, Pair, Relation
 from pytest_dp.declaration import Queries, Values
@@ -22,7 +21,7 @@ from pytest_dp.pairs.examples import EVERYTHING, Patterns
 from pytest_dp.pairs.resolving import resolve, resolve_data, resolve_pairs
 from pytest_dp.pairs.sources import PairSource, Proposing, mark_pairs
 
-__all__ = ["Pair", "describe", "make_pair_source", "pairs_of", "patterns", "resolve_promise"]
+__all__ = ["Pair", "describe", "make_pair_source", "patterns", "resolve_promise"]
 
 
 def make_pair_source(
@@ -42,8 +41,8 @@ def make_pair_source(
     follows from the seed. `written` is how the claim says where pairs come from, for errors:
     ``"inputs='tests.dp_inputs:records'"``. To `notes` is added what is given, if that is not all.
     The numbers and texts among `constants` are drawn now and then, where a strategy allows them.
-    `beyond` is whether pairs beyond what the claim gives are proposed. Raises ClaimError as of
-    `pairs_of`, or if a strategy yields no pairs.
+    `beyond` is whether pairs beyond what the claim gives are proposed. Raises ClaimError
+    if the inputs cannot be found, are no neighbours, or give no pair.
     """
     promise, params = claim.promise, claim.arguments.drawn
     known = [pair for pair in known if pair.params.keys() == params.keys()]
@@ -105,18 +104,6 @@ def resolve_promise(
     inputs = resolve(promise.inputs, root, notes)
     relation = fit_relation(promise.relation, inputs)
     return replace(promise, inputs=inputs, relation=relation)
-
-
-def pairs_of(promise: Promise, root: Path | None = None) -> list[Pair]:
-    """Return the neighbouring inputs that follow from a promise, at least one.
-
-    Its ``pairs`` are checked against the relation, if one is stated. From its ``inputs``, once they
-    are looked up as `resolve_promise` does, at most `MAX_PAIRS` are derived: the same ones in the
-    same order each time. The pairs of one example share their D, which is a copy of it. Raises
-    ClaimError if the inputs cannot be found, are no neighbours, or give no pair.
-    """
-    pairs = _listed_or_derived(resolve_promise(promise, root))
-    return pairs.given + list(islice(pairs.rest, max(MAX_PAIRS - len(pairs.given), 0)))
 
 
 def _listed_or_derived(promise: Promise) -> Derived:

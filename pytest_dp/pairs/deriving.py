@@ -30,12 +30,9 @@ from pytest_dp.pairs.large import (
 LARGE_EXAMPLE = 64
 """Records from which an example is large, so that pairs are of parts of it as well. Larger and
 smaller: other pairs come first."""
-PAIRS_OF_PARTS = 8
-"""Pairs of parts of large examples that come first. More share the samples; fewer may miss the one
-that leaks."""
-PAIRS_OF_WHOLES = 4
-"""Pairs of whole large examples that come first. More share the samples, and are slow; fewer may
-miss the one that leaks."""
+PAIRS_OF_LARGE = 12
+"""Pairs of large examples that come first, of parts of them and of all in turn. More share the
+samples, and are slow; fewer may miss the one that leaks."""
 MAX_FAILURES = 64
 """Datasets in a row of which a user's function may make no neighbour. More take longer; fewer:
 rare neighbours are not found."""
@@ -231,30 +228,13 @@ def _sift_pairs(
     relation: OfRecords,
     sieve: Callable[[Iterator[Pair]], Iterator[Pair]],
 ) -> Derived:
-    """Return the pairs that a sieve accepts, from small examples or from parts of large ones."""
+    """Return the pairs that a sieve accepts; of large examples, also those of a small part."""
     offered = {pool: [rows for its, rows in sources if its is pool] for pool, _ in sources}
     large = [(pool, rows) for pool, rows in sources if len(rows) > LARGE_EXAMPLE]
-    parts = [(pool, relation.part(pool, rows)) for pool, rows in large]
+    parts = [(pool, relation.part(pool, rows)) for pool, rows in large if not pool.gaps]
     small = [source for source in sources if source not in large]
-    seen: set[frozenset[bytes]] = set()
-    ways = [sieve(_new_pairs(w, offered, relation, seen)) for w in ([*small, *parts], large)]
-    if not large:
-        return leading(ways[0])
-    if any(pool.gaps for pool, _ in large):
-        return leading(sieve(_new_pairs(sources, offered, relation, seen)))
-    of_part, of_whole = (
-        list(islice(ways[0], PAIRS_OF_PARTS)),
-        list(islice(ways[1], PAIRS_OF_WHOLES)),
-    )
-    both = zip(parts, large, strict=True)
-    sizes = [f"{len(part):,} of {len(rows):,}" for (_, part), (_, rows) in both]
-    shown = ", ".join(sizes[:3]) + ", ..." * (len(sizes) > 3)
-    note = (
-        f"of large inputs, {len(of_part)} pairs of few records come first ({shown}: extremes of "
-        f"each column, one of each category), then {len(of_whole)} of the whole; the others "
-        "are tried while there is time"
-    )
-    return Derived(of_part + of_whole, in_turn(ways), note)
+    pairs = sieve(_new_pairs([*small, *parts, *large], offered, relation, set()))
+    return leading(pairs, PAIRS_OF_LARGE if parts else FIRST_PAIRS)
 
 
 def _inside(
@@ -274,12 +254,12 @@ def _inside(
     return accept_until(pairs, accept, in_a_row)
 
 
-def leading(pairs: Iterator[Pair]) -> Derived:
+def leading(pairs: Iterator[Pair], first: int = FIRST_PAIRS) -> Derived:
     """Return the first pairs, and the rest."""
-    given = list(islice(pairs, FIRST_PAIRS))
+    given = list(islice(pairs, first))
     following = list(islice(pairs, 1))
     note = (
-        f"of the pairs that follow from the inputs, {FIRST_PAIRS} come first; the others are "
+        f"of the pairs that follow from the inputs, {first} come first; the others are "
         "tried while there is time"
     )
     return Derived(given, chain(following, pairs), note * bool(following))

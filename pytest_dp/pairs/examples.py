@@ -9,7 +9,6 @@ those in the examples, or a record whose values never came together.
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
@@ -25,7 +24,6 @@ from pytest_dp.data.fields import columns_of, fields_of
 from pytest_dp.data.record_relations import OfRecords
 from pytest_dp.data.relations import Pair
 from pytest_dp.data.types import type_of
-from pytest_dp.outputs.leaves import as_float
 from pytest_dp.pairs import regularities
 
 MAX_DEPTH = 5
@@ -188,20 +186,11 @@ class Examples(Bounds):
         return dict(zip(names, named.values(), strict=False)) if names else named
 
     def _unknown(self, entry: _Entry) -> str:
-        """Return words for a record that no example has, by a new value in it if there is one.
-
-        Of several new values, take the farthest from the values of the examples.
-        """
-        new = [
-            (_farness(value, known), name, value)
-            for name, value in entry.row.items()
-            if (known := list(self._columns.get(name, {}).values()))
-            and entry.contents[name] not in self._columns[name]
-        ]
-        if new:
-            _, name, value = max(new, key=lambda found: found[0])
-            span = _span(list(self._columns[name].values()))
-            return f"{_name_value(name, value)} (they have {span})"
+        """Return words for a record that no example has, by a new value in it if there is one."""
+        for name, value in entry.row.items():
+            known = self._columns.get(name, {})
+            if known and entry.contents[name] not in known:
+                return f"{_name_value(name, value)} (they have {_span(list(known.values()))})"
         return f"the record {describe_record(entry.record, 60)} (none of them has it)"
 
     # What holds within each example
@@ -370,15 +359,6 @@ def _inner(record: Any, depth: int = MAX_DEPTH) -> dict[Hashable, Any]:
         else:
             named[name] = value
     return named
-
-
-def _farness(value: Any, known: Sequence[Any]) -> float:
-    """Return how far a value is outside of known ones, by their span; infinite if incomparable."""
-    numbers = [as_float(other) for other in known if is_real(other)]
-    if not is_real(value) or not numbers:
-        return math.inf
-    outside = max(min(numbers) - as_float(value), as_float(value) - max(numbers), 0.0)
-    return outside / (max(numbers) - min(numbers) or 1.0)
 
 
 def _name_value(name: Hashable, value: Any) -> str:

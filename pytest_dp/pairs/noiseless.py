@@ -1,11 +1,14 @@
 """Runs in which each draw gives a fixed value: the centre of its law, or a point away from it.
 
 The fixed values are the same on every input, so what differs between two runs is due to the inputs.
+Outputs are taken apart as for events, so that what an event can tell counts here, too: types,
+names, the order of keys. Numbers in texts are numbers.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -17,8 +20,10 @@ import numpy as np
 from pytest_dp.basics.arrays import Floats
 from pytest_dp.basics.errors import ClaimError, MechanismError
 from pytest_dp.data.relations import WithParams
+from pytest_dp.outputs.flatten import flatten
+from pytest_dp.outputs.leaves import NUMBERS, as_float, category, type_name
+from pytest_dp.outputs.raised import Raised
 from pytest_dp.pairs.distances import Distances, tell_distances
-from pytest_dp.pairs.reading import OutputReading, read_output
 from pytest_dp.pairs.unreached import Tracer
 from pytest_dp.running.calling import Call
 from pytest_dp.running.catalogue import Standard, draw_kind_of, size_of
@@ -52,6 +57,12 @@ UNSEEN_CHECKED_EVERY = 50
 """Runs between two looks whether compiled code drew without asking. The first run is looked at;
 what draws so in other runs alone is noticed later the larger this is."""
 
+MAX_LEAVES = 10_000
+"""Leaves of one output that are read. Larger outputs are cut off there, so that a leaf beyond is
+not seen to move."""
+_NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?(?![\w.])")
+"""A number in a text, which stands by itself."""
+
 
 @dataclass(frozen=True, slots=True)
 class GeneratorCall:
@@ -63,6 +74,20 @@ class GeneratorCall:
     scale: Floats
     """Of each single draw, in order; 1 where the law has none."""
     gaussian: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OutputReading:
+    """The leaves of one output."""
+
+    form: tuple[Any, ...]
+    """The places of the leaves, the types of containers and of numbers, and the order of keys."""
+    numbers: Floats
+    """Finite numbers as they are; 0 in place of others."""
+    categories: tuple[Any, ...]
+    """Texts, truths, missing values, NaN and infinities, with their places among the leaves."""
+    raised: bool = False
+    """Whether the run raised: then what it said is the output."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -266,3 +291,53 @@ class NoiselessRunner:
         if fixed.refusal or self.reason:
             return None
         return NoiselessRun(tuple(fixed.draws), read_output(output))
+
+
+def read_output(output: Any) -> OutputReading:
+    """Return the numbers and categories of an output."""
+    kind = type(output)
+    if kind is np.ndarray and output.dtype.kind in "iuf" and output.size <= MAX_LEAVES:
+        numbers = output.ravel().astype(float)
+        if np.isfinite(numbers).all():
+            return OutputReading((output.shape, output.dtype), numbers, ())
+    leaves, _, _, (structure,), _, forms = flatten([output], {kind})
+    reader = _Reader([structure, len(leaves), *forms.names])
+    for leaf in leaves[:MAX_LEAVES]:
+        reader.add(leaf)
+    numbers, categories = np.array(reader.numbers, float), tuple(reader.categories)
+    return OutputReading(tuple(reader.form), numbers, categories, isinstance(output, Raised))
+
+
+class _Reader:
+    """Collects the leaves of one output."""
+
+    def __init__(self, form: list[Any]) -> None:
+        self.form = form
+        self.numbers: list[float] = []
+        self.categories: list[Any] = []
+
+    def add(self, leaf: Any) -> None:
+        """Add a leaf: a number, a text with numbers, or a category."""
+        if isinstance(leaf, NUMBERS) and not isinstance(leaf, bool):
+            self.form.append(type_name(type(leaf)))
+            self._add_number(as_float(leaf))
+        elif isinstance(leaf, Raised):
+            self.form.append(("raised", leaf.kind))
+            self._add_text(leaf.message)
+        elif isinstance(leaf, str):
+            self.form.append("text")
+            self._add_text(leaf)
+        else:
+            self.form.append("category")
+            self.categories.append((len(self.form), category(leaf)))
+
+    def _add_text(self, text: str) -> None:
+        self.categories.append((len(self.form), _NUMBER.sub("#", text)))
+        for number in _NUMBER.findall(text):
+            self._add_number(float(number))
+
+    def _add_number(self, number: float) -> None:
+        if not math.isfinite(number):
+            self.categories.append((len(self.form), repr(number)))
+            number = 0.0
+        self.numbers.append(number)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from contextlib import suppress
 from importlib import import_module, invalidate_caches
 from importlib.util import module_from_spec, spec_from_file_location
 from itertools import islice
@@ -127,16 +126,11 @@ def _refuse_strategies(given: Any, name: str) -> None:
 def _look_up(name: str, root: Path | None, keyword: str) -> Any:
     module, colon, path = name.partition(":")
     if not colon or not all(part.isidentifier() for part in f"{module}.{path}".split(".")):
-        dotted = module.replace("\\", "/").replace(".py", "").strip("/").replace("/", ".")
-        if not colon:
-            dotted, _, path = dotted.rpartition(".")
-        example = f"{dotted}:{path}"
-        if not all(map(str.isidentifier, f"{dotted}.{path}".split("."))):
-            example = "tests.dp_inputs:records"
         raise invalid(
             keyword,
             name,
-            f'Allowed: "module:attribute", such as {example!r}, or the {keyword} themselves.',
+            'Allowed: "module:attribute", such as "tests.dp_inputs:records", or the '
+            f"{keyword} themselves.",
         )
     value = _module(module, f"{keyword}={name!r}", root)
     for part in path.split("."):
@@ -167,19 +161,12 @@ def _module(module: str, name: str, root: Path | None) -> Any:
             loaded = _from_file(module, file, name)
     if loaded is not None:
         return loaded
-    parent, _, last = module.rpartition(".")
-    if parent in sys.modules:
-        # Often a package of the same name from elsewhere, such as someone's installed "tests".
-        folders = list(getattr(sys.modules[parent], "__path__", ()))
-        looked = f"in the package {parent!r}, {', '.join(folders) or 'which is no package'}"
-    else:
-        last = module.partition(".")[0]
-        folders = [*sys.path, *([str(root)] if root else ())]
-        looked = f"on sys.path{f' and in {root}' if root else ''}"
+    first = module.partition(".")[0]
+    names = {info.name for info in iter_modules([*sys.path, *([str(root)] if root else ())])}
+    hint = "" if first in names else did_you_mean(first, names, MAX_SUGGESTIONS)
     raise ClaimError(
-        f"{name}: there is no module {module!r}; looked {looked}."
-        f"{did_you_mean(last, _modules_in(folders), MAX_SUGGESTIONS)} "
-        "Write the module as in an import statement."
+        f"{name}: there is no module {module!r}; looked on sys.path"
+        f"{f' and in {root}' if root else ''}.{hint} Write the module as in an import statement."
     )
 
 
@@ -218,18 +205,5 @@ def _import_error(module: str, name: str, error: BaseException) -> ClaimError:
     )
 
 
-def _modules_in(folders: list[str]) -> set[str]:
-    names = {info.name for info in iter_modules(folders)}
-    for folder in map(Path, folders):
-        # Folders without __init__.py can be imported too.
-        with suppress(OSError):
-            names.update(inner.name for inner in folder.iterdir() if inner.name.isidentifier())
-    return names
-
-
 def _error_text(error: BaseException) -> str:
-    try:
-        text = str(error)
-    except Exception:  # whatever the user's exception does
-        text = ""
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+    return f"{type(error).__name__}: {error}".removesuffix(": ")

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
-from itertools import cycle, islice
+from itertools import chain, cycle, islice
 from typing import Any
 
+import numpy as np
+
 from pytest_dp.basics import clocks
-from pytest_dp.data import kind_of
+from pytest_dp.data import key, kind_of
 from pytest_dp.data.conversion import length
-from pytest_dp.data.relations import Pair
+from pytest_dp.data.fields import fields_of
+from pytest_dp.data.ordering import in_turn, representatives
+from pytest_dp.data.record_relations import AddRemoveOne
+from pytest_dp.data.relations import Pair, Relation
+from pytest_dp.data.types import DataType, type_of
+from pytest_dp.data.units import Step, group_by_unit, name_of, owners
 from pytest_dp.pairs.movement import Looked, Movements
 from pytest_dp.pairs.noiseless import FAR_POINTS, NoiselessRunner
-from pytest_dp.pairs.unreached import Step, UnreachedLine, find_unreached
+from pytest_dp.pairs.unreached import Instruction, UnreachedLine, find_unreached
 from pytest_dp.results.screened import Moved, Movement
 from pytest_dp.running.calling import Call
 from pytest_dp.running.deadline import Deadline, OutOfTime
@@ -38,6 +45,15 @@ With more, a violation that is soon found takes longer where pairs are dear to m
 frames of a strategy; with fewer, less is known of how far the answer moves at most."""
 MAX_KINDS_KEPT = 64
 """Kinds of movement of which the largest pair is kept; all of them are in memory."""
+MAX_LEFT_OUT_KINDS = 300
+"""Rows that stand for all of an example: of each, the example without it and the row alone are
+tried. With fewer, a rare value may never be left out."""
+MAX_SUBSET = 24
+"""Units of a random part of an example. Longer parts take longer to make, and reach thresholds that
+shorter ones do not."""
+
+Group = tuple[int, ...]
+"""Positions of the rows of one unit, or of one row."""
 
 NO_ANSWER = "the mechanism gives no answer when its random numbers are fixed"
 
@@ -68,7 +84,7 @@ class Screening:
         return self._runner.runs
 
     @property
-    def steps(self) -> set[Step]:
+    def steps(self) -> set[Instruction]:
         """Instructions that the runs executed."""
         return self._runner.tracer.steps
 
@@ -135,7 +151,7 @@ class Screening:
         return self._runner.in_place(Deadline(HANGING_TIMES * self._seconds))
 
     def unreached(
-        self, inputs: Iterable[Any], known: Iterable[Step], fixed: Iterable[str]
+        self, inputs: Iterable[Any], known: Iterable[Instruction], fixed: Iterable[str]
     ) -> list[UnreachedLine]:
         """Return the code that no run reached, and none of those that took the `known` steps.
 
@@ -221,3 +237,93 @@ def _keep(best: dict[Any, Moved], moved: Moved) -> None:
 def rank_moves(moved: Iterable[Moved]) -> list[Moved]:
     """Return the pairs, the largest movement first."""
     return sorted(moved, key=lambda one: one.movement.order, reverse=True)
+
+
+def can_take_parts(relation: Relation | None) -> bool:
+    """Return whether parts of an example are inside a claim under this relation."""
+    return isinstance(relation, AddRemoveOne) and relation.group == 1
+
+
+def parts_of(
+    examples: Sequence[Any], relation: AddRemoveOne, rng: np.random.Generator
+) -> Iterator[Pair]:
+    """Yield parts of examples, each with the same part without one unit; without end.
+
+    First the empty dataset beside each kind of unit, and the whole beside itself without each, in
+    turn; then random parts. All keep the order of the example.
+    """
+    sources = [_Parts(example, relation, rng) for example in examples if length(example)]
+    yield from in_turn(chain.from_iterable((s.alone(), s.left_out()) for s in sources))
+    while sources:
+        for source in sources:
+            yield from source.random()
+
+
+class _Parts:
+    """Makes pairs of parts of one example."""
+
+    def __init__(self, example: Any, relation: AddRemoveOne, rng: np.random.Generator) -> None:
+        self._type: DataType = type_of(example)  # type: ignore[assignment]
+        self._relation, self._rng = relation, rng
+        self._rows = self._type.join_rows([example])
+        records = self._type.records(example)
+        self._every, unit = range(len(records)), relation.unit
+        units = list(self._every) if unit is None else owners(example, records, unit)
+        self._groups = [tuple(rows) for rows in group_by_unit(units).values()]
+        self._names = {g: "" if unit is None else name_of(unit, units[g[0]]) for g in self._groups}
+        self._kinds = self._groups
+        if len(self._groups) > MAX_LEFT_OUT_KINDS:
+            chosen = set(representatives(records, MAX_LEFT_OUT_KINDS))
+            self._kinds = [g for g in self._groups if not chosen.isdisjoint(g)][:MAX_LEFT_OUT_KINDS]
+        columns: dict[Any, dict[Any, list[Group]]] = {}
+        for group in self._groups:
+            for name, value in fields_of(records[group[0]]).items():
+                columns.setdefault(name, {}).setdefault(key(value), []).append(group)
+        self._sharing = [list(column.values()) for column in columns.values()]
+
+    def alone(self) -> Iterator[Pair]:
+        """Yield each kind of unit beside the empty dataset."""
+        empty = self._taken([])
+        return (self._named(group, self._taken(group), empty) for group in self._kinds)
+
+    def left_out(self) -> Iterator[Pair]:
+        """Yield the whole example beside itself without each kind of unit."""
+        whole = self._taken(self._every)
+        for group in self._kinds:
+            rest = sorted(set(self._every).difference(group))
+            yield self._named(group, whole, self._taken(rest))
+
+    def random(self) -> Iterator[Pair]:
+        """Yield a random part that loses one unit after the other, each beside the one before.
+
+        Half of the time these are units that share the value of a random column.
+        """
+        rng, groups = self._rng, self._groups
+        if rng.random() < 0.5:
+            column = self._sharing[int(rng.integers(len(self._sharing)))]
+            groups = column[int(rng.integers(len(column)))]
+        size = int(rng.integers(1, min(len(groups), MAX_SUBSET) + 1))
+        chosen = [groups[at] for at in rng.choice(len(groups), size, replace=False).tolist()]
+        rows = sorted(chain.from_iterable(chosen))
+        data = self._taken(rows)
+        for group in chosen:
+            rows = [row for row in rows if row not in group]
+            before, data = data, self._taken(rows)
+            yield self._named(group, before, data)
+
+    def _taken(self, rows: Sequence[int]) -> Any:
+        return self._type.take_rows(self._rows, rows)
+
+    def _named(self, leaving: Group, d1: Any, d2: Any) -> Pair:
+        return self._relation.pair_of(d1, d2, [Step(self._names[leaving], len(leaving))])
+
+
+def any_two(pairs: Sequence[Pair], rng: np.random.Generator) -> Iterator[Pair]:
+    """Yield any two of the values of some pairs, without end unless all are equal."""
+    values = [(data, pair.params) for pair in pairs for data in (pair.d1, pair.d2)]
+    if len({key(data) for data, _ in values}) < 2:
+        return
+    while True:
+        (a, params), (b, _) = (values[int(at)] for at in rng.integers(len(values), size=2))
+        if key(a) != key(b):
+            yield Pair(a, b, "any two values", params=params)

@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.basics.arrays import Floats
 from pytest_dp.basics.errors import ClaimError, invalid
 from pytest_dp.claiming.risk_declaration import Riskiest
 from pytest_dp.data import describe, describe_record, kind_of
-from pytest_dp.data.cells import Cells, cells_of
+from pytest_dp.data.cells import cells_of
 from pytest_dp.data.equality import key
 from pytest_dp.data.types import type_of
 
@@ -24,8 +23,6 @@ MAX_COMPARED = 1_024
 CLOSEST = 8
 """Closest other records by which a record is odd. More: clusters count as odd; fewer: pairs do
 not."""
-ROOM_SHARE = 8
-"""Part of a deviation within which numbers count as equal. Larger: fewer; smaller: more of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +96,9 @@ def _position(wanted: Any, every: Sequence[Any]) -> int:
 def riskiest_of(data: Any, count: int) -> list[int]:
     """Return positions of records that look most at risk, the first the most: a heuristic, no more.
 
-    What counts is how far their closest neighbours are, and how rare their values, each in
-    deviations of all records. Whether a model gives them away is what the games tell.
+    What counts is how far their closest neighbours are: in deviations of all records, of each
+    number, and of whether a record has each of the other values, so that rare values are far from
+    all. Whether a model gives them away is what the games tell.
     """
     cells = cells_of(data)
     if cells is None:
@@ -108,43 +106,21 @@ def riskiest_of(data: Any, count: int) -> list[int]:
             f"records=riskiest({count}) compares records by their values, and the records of "
             f"{describe(data)} have none in common. Write positions, such as records=[0, 17]."
         )
-    told = sum(by / (by.std() or 1.0) for by in (_isolation(cells), _surprisals(cells)))
-    chosen: list[int] = np.argsort(-told, kind="stable")[:count].tolist()
-    return chosen
-
-
-def _code_column(column: Any) -> tuple[Floats, bool]:
-    """Return a column in numbers, and whether these are codes of values."""
-    if column.dtype == object:
-        codes: dict[Any, int] = {}
-        return np.array([codes.setdefault(key(v), len(codes)) for v in column], np.float64), True
-    return np.nan_to_num(column), False
-
-
-def _isolation(cells: Cells) -> Floats:
-    """Return the mean distance of each record to the closest of some others, column by column."""
-    columns = [_code_column(column) for column in cells.values()]
-    n = len(columns[0][0])
+    n = len(next(iter(cells.values())))
     among = np.unique(np.linspace(0, n - 1, min(n, MAX_COMPARED)).astype(int))
     apart = np.zeros((n, len(among)))
-    for column, coded in columns:
-        off = np.abs(column[:, None] - column[among])
-        apart += off > 0 if coded else off / (column.std() or 1.0)
-    apart[among, np.arange(len(among))] = np.inf  # itself
-    closest = np.sort(apart, axis=1)[:, : min(CLOSEST, max(len(among) - 1, 1))]
-    mean: Floats = np.where(np.isfinite(closest), closest, 0.0).mean(axis=1)
-    return mean
-
-
-def _surprisals(cells: Cells) -> Floats:
-    """Return the total surprisal of each record in nats; a number counts the values nearby."""
-    total = np.zeros(len(next(iter(cells.values()))))
-    for column, coded in map(_code_column, cells.values()):
-        if coded:
-            shares = np.bincount(column.astype(int))[column.astype(int)]
+    for column in cells.values():
+        if column.dtype == object:
+            codes: dict[Any, int] = {}
+            coded = np.array([codes.setdefault(key(value), len(codes)) for value in column])
+            share = np.bincount(coded)[coded] / n
+            deviation = np.sqrt(share * (1 - share)) + (share == 1)
+            other = coded[:, None] != coded[among]
+            apart += other * (1 / deviation[:, None] + 1 / deviation[among])
         else:
-            order, room = np.sort(column), column.std() / ROOM_SHARE
-            shares = np.searchsorted(order, column + room, "right")
-            shares = shares - np.searchsorted(order, column - room, "left")
-        total += np.log(len(column) / shares)
-    return total
+            numbers = np.nan_to_num(column)
+            apart += np.abs(numbers[:, None] - numbers[among]) / (numbers.std() or 1.0)
+    apart[among, np.arange(len(among))] = np.inf  # itself
+    isolation = np.sort(apart, axis=1)[:, : min(CLOSEST, len(among) - 1)].mean(axis=1)
+    chosen: list[int] = np.argsort(-isolation, kind="stable")[:count].tolist()
+    return chosen

@@ -29,7 +29,7 @@ MAX_FUNCTIONS = 50
 MAX_SHOWN = 4
 """Lines that are named. Longer lists hide the first."""
 
-Step = tuple[str, int, int]
+Instruction = tuple[str, int, int]
 """File, first line and offset of an instruction: equal for copies of a function."""
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 _APART = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, ast.ExceptHandler)
@@ -59,7 +59,7 @@ class Tracer:
     """Records the instructions of the project's functions that are run inside `tracing`."""
 
     def __init__(self) -> None:
-        self.steps: set[Step] = set()
+        self.steps: set[Instruction] = set()
         self.codes: dict[tuple[str, int, str], types.CodeType] = {}
         self.arguments: dict[types.CodeType, dict[str, Any]] = {}
         """By function, the parameters that had the same constant in all calls, with its value."""

@@ -18,10 +18,15 @@ from pytest_dp.data import kind_of
 from pytest_dp.data.conversion import length
 from pytest_dp.data.record_relations import AddRemoveOne, OfRecords
 from pytest_dp.data.relations import AnyTwo, Pair
-from pytest_dp.pairs.pairs import any_two, can_take_parts, parts_of
-from pytest_dp.pairs.screening import Screening, rank_moves
+from pytest_dp.pairs.screening import (
+    Screening,
+    any_two,
+    can_take_parts,
+    parts_of,
+    rank_moves,
+)
 from pytest_dp.pairs.sources import PairSource, Screener, mark_pairs
-from pytest_dp.pairs.unreached import Step, UnreachedLine
+from pytest_dp.pairs.unreached import Instruction, UnreachedLine
 from pytest_dp.proposers.clock import Clock
 from pytest_dp.proposers.odd_values import (
     far_values,
@@ -86,7 +91,7 @@ class ByMovement(Screener):
         self._screening_outside = self._screening
         if source.bounds.is_sample:
             self._screening_outside = Screening(call, clock.remaining)
-        self._steps_of_wholes: set[Step] = set()
+        self._steps_of_wholes: set[Instruction] = set()
         self._screened: Screened | None = None
         self._proposed: list[Moved] = []
         self._outside: list[Moved] = []

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import islice
 
 import pytest
 
 from pytest_dp import ClaimError
 from pytest_dp.claiming.claim import expand
+from pytest_dp.data.neighbours import MAX_PAIRS
 from pytest_dp.data.relations import RELATIONS
-from pytest_dp.pairs import make_pair_source, pairs_of, resolve_promise
+from pytest_dp.pairs import make_pair_source, resolve_promise
 
 ADD_REMOVE, REPLACE = "add_remove_one", "replace_one"
 
 
 def pairs(root=None, **keywords):
-    return pairs_of(expand({"eps": 1.0, **keywords})[0].promise, root)
+    """All pairs that a claim gives, and what follows from its inputs."""
+    of = source(root, **keywords)
+    return [*of.given, *islice(of.following, MAX_PAIRS - len(of.given))]
 
 
 def source(root=None, *, notes=None, beyond=True, **keywords):

@@ -10,7 +10,7 @@ from pytest_dp.auditors.session import begin_session
 from pytest_dp.claiming.claim import expand
 from pytest_dp.claiming.settings import Settings
 from pytest_dp.data.relations import Pair
-from pytest_dp.pairs import pairs_of
+from pytest_dp.pairs import make_pair_source
 from pytest_dp.pairs.sources import PairSource
 from pytest_dp.privacy import ApproximateDP
 from pytest_dp.running.calling import prepare
@@ -77,7 +77,9 @@ def gated(records, rng):
 )
 def test_pairs_that_join_late_are_bet_on_and_have_a_share_of_an_audit(numbers, verdict):
     (claim,) = expand({"eps": 1.0, "pairs": [([0], [])]})
-    source = PairSource(pairs_of(claim.promise), [Listed(*[[pair(n)] for n in numbers])])
+    source = PairSource(
+        make_pair_source(claim, 1, "pairs=...").given, [Listed(*[[pair(n)] for n in numbers])]
+    )
     settings = Settings(seed=3, jobs=1).over(claim.effort)
     session = begin_session(claim, prepare(gated, claim.arguments), source, settings, "gated")
     assert sequential.audit(session).result.verdict == verdict

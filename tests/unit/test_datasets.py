@@ -21,7 +21,7 @@ from pytest_dp import ClaimError
 from pytest_dp.claiming.claim import expand
 from pytest_dp.data import describe, kind_of, rebuilt, records_of
 from pytest_dp.data.equality import digest, equality_key, key
-from pytest_dp.pairs import pairs_of
+from pytest_dp.pairs import make_pair_source
 
 NOON = dt.datetime(2020, 1, 1, 12, tzinfo=dt.UTC)
 MADRID = "Europe/Madrid"
@@ -177,7 +177,7 @@ def test_equal_records_are_one_to_relations():
     assert equality_key([1, True, 0.0]) == equality_key([1.0, 1, -0.0])
     pairs = [(np.array([1, 2]), np.array([1.0]))]
     (claim,) = expand({"eps": 1.0, "pairs": pairs, "neighbors": "add_remove_one"})
-    assert len(pairs_of(claim.promise)) == 1
+    assert len(make_pair_source(claim, 1, "pairs=...").given) == 1
 
 
 def test_equal_values_of_other_content_are_neighbours():
@@ -185,4 +185,4 @@ def test_equal_values_of_other_content_are_neighbours():
         for neighbors in ["replace_one", "any_two", None]:
             stated = ([[pair[0], 5], [pair[1], 5]]) if neighbors == "replace_one" else pair
             (claim,) = expand({"eps": 1.0, "pairs": [stated], "neighbors": neighbors})
-            assert len(pairs_of(claim.promise)) == 1
+            assert len(make_pair_source(claim, 1, "pairs=...").given) == 1

@@ -12,7 +12,7 @@ from neighbours import ADD_REMOVE, REPLACE, fault, pairs, refusal, source
 
 from pytest_dp import replace_one
 from pytest_dp.data.conversion import length
-from pytest_dp.pairs import MAX_PAIRS
+from pytest_dp.data.neighbours import MAX_PAIRS
 
 
 def test_extreme_records_come_first():
@@ -34,17 +34,19 @@ def test_many_pairs_are_capped_at_the_extremes():
     assert whole[0].d2 == [2999, *range(1, 3000)]
     # Repetitions wait until each different record had its turn.
     found = pairs(inputs=[[0] * 1000 + [7]], neighbors=ADD_REMOVE)
-    assert [sorted(set(pair.d2)) for pair in found[:3]] == [[0, 7], [0], [0, 7]]
+    parts = [pair for pair in found if len(pair.d1) < 1_000]
+    assert [sorted(set(pair.d2)) for pair in parts[:3]] == [[0, 7], [0], [0, 7]]
 
 
 @pytest.mark.slow
 def test_the_order_does_not_depend_on_the_hash_seed():
     code = (
         "from pytest_dp.claiming.claim import expand\n"
-        "from pytest_dp.pairs import pairs_of, describe\n"
+        "from pytest_dp.pairs import describe, make_pair_source\n"
         "inputs = [{'a', 'b', 'c'}, {frozenset('xyz'), frozenset('uv')}, {1, 'a', None}]\n"
         "claim, = expand({'eps': 1.0, 'neighbors': 'add_remove_one', 'inputs': inputs})\n"
-        "for pair in pairs_of(claim.promise): print(describe(pair.d1), describe(pair.d2))"
+        "for pair in make_pair_source(claim, 1, '').given:\n"
+        "    print(describe(pair.d1), describe(pair.d2))"
     )
     runs = {
         subprocess.run(

@@ -19,8 +19,7 @@ from pytest_dp.data.relations import AddRemoveOne, Pair, ReplaceOne
 from pytest_dp.pairs import make_pair_source, resolve_promise
 from pytest_dp.pairs.examples import Examples
 from pytest_dp.pairs.pair_strategies import EditedPairs
-from pytest_dp.pairs.pairs import parts_of
-from pytest_dp.pairs.screening import BATCH_PAIRS, Screening
+from pytest_dp.pairs.screening import BATCH_PAIRS, Screening, parts_of
 from pytest_dp.proposers import widen_source
 from pytest_dp.proposers.by_movement import MAX_OPENED
 from pytest_dp.results.screened import WANTED_PAIRS
