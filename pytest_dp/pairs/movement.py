@@ -113,10 +113,10 @@ class Movements:
         if (one.centre is None) != (other.centre is None):
             ours, theirs = one.away, other.away
         if ours.output.form != theirs.output.form:
-            return _apart("form", "the outputs have another form", decided=decided)
+            return _apart("form", decided=decided)
         if ours.output.categories != theirs.output.categories:
             changed = _changed_places(ours.output.categories, theirs.output.categories)
-            return _apart(("category", changed), "a category differs", decided=decided)
+            return _apart(("category", changed), decided=decided)
         moved = theirs.output.numbers - ours.output.numbers
         size = np.maximum(np.abs(ours.output.numbers), np.abs(theirs.output.numbers))
         moved = np.where(np.abs(moved) <= SAME * size, 0.0, moved)
@@ -125,12 +125,11 @@ class Movements:
         if noise is None:
             if not moved.any() and not laws:
                 return NOTHING_MOVES
-            return Movement(laws, "", answer, kind="not known")
+            return Movement(laws, answer, kind="not known")
         bare = (moved != 0) & ~noise.varies | self._find_one_sided_noise(noise, other)
         if bare.any():
             places = tuple(np.flatnonzero(bare)[:3].tolist())
-            what = "a number moves that has no noise"
-            return Movement(math.inf, what, answer, kind=("bare", places))
+            return Movement(math.inf, answer, kind=("bare", places))
         return self._cover(moved, answer, laws, noise, one, other)
 
     def _find_one_sided_noise(self, noise: Noise, other: Looked) -> Bools:
@@ -164,12 +163,11 @@ class Movements:
             size,
         )
         if not explained:
-            what = "numbers with the same noise move by different amounts"
-            return Movement(math.inf, what, answer, kind=("shared", kind))
+            # Numbers with the same noise move by different amounts.
+            return Movement(math.inf, answer, kind=("shared", kind))
         if weakest:
             loss *= times
-        scale = _scale_at(int(np.abs(moved).argmax()), noise) if moved.any() else 0.0
-        return Movement(loss + math.log(times) + laws, "", answer, scale, kind)
+        return Movement(loss + math.log(times) + laws, answer, kind)
 
     def _noise(self, looked: Looked) -> Noise | None:
         structure = looked.structure
@@ -253,20 +251,12 @@ def _is_located(drawn: GeneratorCall) -> bool:
     return isinstance(drawn.law, tuple) and bool(drawn.law) and drawn.law[0] in LOCATED
 
 
-def _apart(kind: Hashable, reason: str, *, decided: bool) -> Movement:
+def _apart(kind: Hashable, *, decided: bool) -> Movement:
     """Return the movement of outputs of which more than numbers differs.
 
     Where noise decides it too, how likely either way is, is not known from these runs.
     """
-    return Movement(0.0, kind=kind) if decided else Movement(math.inf, reason, kind=kind)
-
-
-def _scale_at(place: int, noise: Noise) -> float:
-    """Return the scale of the one draw that reaches a number; 0 where there is not one."""
-    if noise.reach is None:
-        return 0.0
-    reaching = np.flatnonzero(noise.reach[place])
-    return float(abs(noise.reach[place, reaching[0]])) if len(reaching) == 1 else 0.0
+    return Movement(0.0 if decided else math.inf, kind=kind)
 
 
 def _changed_places(ours: Sequence[object], theirs: Sequence[object]) -> Hashable:

@@ -152,8 +152,6 @@ def _module(module: str, name: str, root: Path | None) -> Any:
         sys.path.append(str(root))
         invalidate_caches()
         loaded = _import_module(module, name)
-        if loaded is None:
-            sys.path.remove(str(root))
     if loaded is None and root is not None:
         # A package of the same name, such as somebody's installed "tests", hides the project's.
         file = root.joinpath(*module.split(".")).with_suffix(".py")
@@ -162,7 +160,7 @@ def _module(module: str, name: str, root: Path | None) -> Any:
     if loaded is not None:
         return loaded
     first = module.partition(".")[0]
-    names = {info.name for info in iter_modules([*sys.path, *([str(root)] if root else ())])}
+    names = {info.name for info in iter_modules()}
     hint = "" if first in names else did_you_mean(first, names, MAX_SUGGESTIONS)
     raise ClaimError(
         f"{name}: there is no module {module!r}; looked on sys.path"

@@ -30,12 +30,8 @@ class Movement:
     loss: float
     """Estimated loss: by Laplace noise the sum of moves over scales, by Gaussian noise the root of
     their squares. Infinite where something differs that no noise covers."""
-    reason: str = ""
-    """What differs that no noise covers, in words; empty where the loss is finite."""
     answer: float = 0.0
     """The largest difference of a number of the output."""
-    scale: float = 0.0
-    """Of the noise of that number, if it is one draw on the whole line; 0 where it is not."""
     kind: Hashable = ()
     """What moves: equal for pairs that show the same."""
 
