@@ -16,7 +16,7 @@ from pytest_dp.data.record_pool import Positions, RecordPool
 from pytest_dp.data.record_relations import AddRemoveOne, ReplaceOne
 from pytest_dp.data.relations import OfFunction, OfRecords, Pair, Predicate, Relation
 from pytest_dp.data.several_tables import refuse_several_tables
-from pytest_dp.data.units import Member, Step, exchange_positions
+from pytest_dp.data.units import Step, exchange_positions
 from pytest_dp.pairs.examples import EVERYTHING, Bounds, Examples
 from pytest_dp.pairs.large import (
     neighbours_of,
@@ -120,11 +120,9 @@ def derive_pairs(examples: Sequence[Any], relation: OfRecords) -> Derived:
         example if rows is None else taken_rows(example, rows)
         for example, rows in zip(examples, kept, strict=True)
     ]
-    both = zip(examples, kept, strict=True)
-    read = [f"{len(rows):,} of {length(example):,}" for example, rows in both if rows]
-    shown = ", ".join(read[:3]) + ", ..." * (len(read) > 3)
+    read = sum(len(rows) for rows in kept if rows)
     note = (
-        f"of large inputs, few rows are looked at ({shown}: extremes of each column, one of each "
+        f"of large inputs, {read:,} rows are looked at (extremes of each column, one of each "
         "category, random ones)"
     )
     if isinstance(relation, AddRemoveOne):
@@ -168,7 +166,7 @@ def _derive_from(
             sources, relation, lambda made: _inside(made, bounds.unlike, outside, max(most, 1))
         )
         bounds = Examples(examples, relation, [pair.d2 for pair in pairs.given])
-    if not pairs.given and isinstance(relation, ReplaceOne):
+    if not pairs.given and isinstance(relation, ReplaceOne) and relation.group == 1:
         by_leaving_out = _by_leaving_out(examples, relation, pools)
         if by_leaving_out.given:
             return by_leaving_out
@@ -187,40 +185,27 @@ def _by_leaving_out(
     """Return pairs of what is left of an example without one record, and without another one.
 
     Each of these two has a record that the other one has not, and no record repeats. They count as
-    examples. With units, all rows of one are left out; of groups of k, k records or units.
+    examples. With units, all rows of one are left out.
     """
-    size, subsets, pairs = relation.group, list[Any](), list[Pair]()
+    subsets, pairs = list[Any](), list[Pair]()
     for pool, rows in sources:
         count = min(MAX_LEFT_OUT, max(MAX_COPIED // max(pool.length(rows), 1), 2))
-        members = list(islice(relation.members(pool, rows), count * size))
-        low_and_high = (_chunks(members[::2], size), _chunks(members[1::2], size))
-        without = [
-            (chunk, exchange_positions(rows, tuple(sorted(chain(*(m.at for m in chunk))))))
-            for chunk in in_turn(low_and_high)
-        ]
-        made = [pool.dataset(pool.kept(left)) for _, left in without]
-        for (gone, left1, d1), (new, left2, d2) in combinations(
-            [(*one, data) for one, data in zip(without, made, strict=True)], 2
-        ):
-            if {member.key for member in gone}.isdisjoint(member.key for member in new):
-                steps = [
-                    Step(b.name, len(b.at), a.name, len(a.at))
-                    for a, b in zip(gone, new, strict=True)
-                ]
-                pairs.append(pair_at(pool, relation, (left1, d1), (left2, d2), steps))
-        subsets += made
+        without = []
+        for member in islice(relation.members(pool, rows), count):
+            left = exchange_positions(rows, tuple(sorted(member.at)))
+            without.append((member, left, pool.dataset(pool.kept(left))))
+        for (gone, left1, d1), (new, left2, d2) in combinations(without, 2):
+            if gone.key != new.key:
+                step = Step(new.name, len(new.at), gone.name, len(gone.at))
+                pairs.append(pair_at(pool, relation, (left1, d1), (left2, d2), [step]))
+        subsets += [data for _, _, data in without]
     what = "record" if relation.unit is None else "unit"
-    of = f"one {what}" if size == 1 else f"{size} {what}s"
     note = (
-        f"pairs are made of the inputs without {of} and without {'another' if size == 1 else size}"
-        f"{' others' * (size > 1)}, as no further {what} is known; these count as inputs"
+        f"pairs are made of the inputs without one {what} and without another, as no further "
+        f"{what} is known; these count as inputs"
     )
     bounds = Examples([*examples, *subsets], relation)
     return replace(leading(distinct(pairs, lambda pair: pair.content)), note=note, bounds=bounds)
-
-
-def _chunks(members: Sequence[Member], size: int) -> Iterator[Sequence[Member]]:
-    return (members[at : at + size] for at in range(0, len(members) - size + 1, size))
 
 
 def _sift_pairs(
@@ -303,9 +288,8 @@ def by_function(examples: Sequence[Any], relation: OfFunction) -> Derived:
         ways.insert(0, relation.accepted(both))
     pairs = islice(distinct(in_turn(ways), lambda pair: pair.content), MAX_PAIRS)
     tables = [data for data in examples if kind_of(data)]
-    if not isinstance(relation, Predicate) or len(tables) < len(examples):
-        return _not_empty(leading(pairs), examples, relation)
-    if not any(map(length, tables)):
+    all_tables = len(tables) == len(examples) and any(map(length, tables))
+    if not isinstance(relation, Predicate) or not all_tables:
         return _not_empty(leading(pairs), examples, relation)
     bounds, outside = Examples(examples, AddRemoveOne()), list[Pair]()
     inside = leading(_inside(pairs, bounds.beyond, outside))

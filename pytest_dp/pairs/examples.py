@@ -114,22 +114,17 @@ class Examples(Bounds):
         for keys in self._keys:
             self._most |= Counter(keys)
         self._lengths = list(map(len, self._keys))
-        self._last: tuple[Any, str, str] = (None, "", "")
+        self._last: tuple[Any, str] = (None, "")
 
     def beyond(self, pair: Pair) -> str:
-        """Return why a pair is outside: by a new value first, as shrinking may repeat values."""
         if pair.is_large:
             return pair.beyond
         if self._last[0] is not pair.d1:  # which many pairs in a row share
-            self._last = pair.d1, *self._faults(pair.d1)
-        _, new, other = self._last
-        if new:
-            return new
-        new, another = self._faults(pair.d2)
-        return new or other or another
+            self._last = pair.d1, self._fault(pair.d1)
+        return self._last[1] or self._fault(pair.d2)
 
     def holds(self, data: Any) -> bool:
-        return not any(self._faults(data))
+        return not self._fault(data)
 
     def to_add(self, pair: Pair) -> tuple[Any, ...]:
         if pair.is_large:  # which has no rows but those of the examples
@@ -146,16 +141,16 @@ class Examples(Bounds):
         is_unlike = self._describe_mixed(entries) or any(self._is_id(key) for key, _ in repeated)
         return self.beyond(pair) if is_unlike else ""
 
-    def _faults(self, data: Any) -> tuple[str, str]:
-        """Return what of a dataset is in no example: a value, or if none how they go together."""
+    def _fault(self, data: Any) -> str:
+        """Return what of a dataset is in no example: a value, or else how values go together."""
         if not kind_of(data):
-            return f"{describe(data, 40)}, which is not a dataset", ""
+            return f"{describe(data, 40)}, which is not a dataset"
         entries = self._read(records_of(data))
         for entry in entries:
             if entry.content not in self._known and not entry.is_null:
-                return self._unknown(entry), ""
+                return self._unknown(entry)
         mixed = self._describe_mixed(entries) or self._part_of_unit(data)
-        return "", mixed or self._wrong_number(entries) or self._wrong_order(entries)
+        return mixed or self._wrong_number(entries) or self._wrong_order(entries)
 
     # Records
 

@@ -84,10 +84,7 @@ def test_a_record_that_must_not_repeat_is_replaced_by_leaving_out_another(exampl
     assert "without one record and without another" in notes[0]
 
 
-def test_groups_and_units_are_left_out_as_a_whole():
-    two = replace_one(group=2)
-    (pair,) = pairs(inputs=[pd.DataFrame(SCORES)], neighbors=two)
-    assert [*pair.d1.student, *pair.d2.student] == ["b", "d", "a", "c"]
+def test_units_are_left_out_as_a_whole():
     rows = frozenset({("a", 1), ("a", 2), ("b", 3), ("c", 4)})
     units = pairs(inputs=[rows], neighbors=replace_one(unit=lambda row: row[0]))
     assert {frozenset((pair.d1, pair.d2)) for pair in units} == {
