@@ -167,7 +167,8 @@ class Movements:
             return Movement(math.inf, answer, kind=("shared", kind))
         if weakest:
             loss *= times
-        return Movement(loss + math.log(times) + laws, answer, kind)
+        scale = _scale_at(int(np.abs(moved).argmax()), noise) if moved.any() else 0.0
+        return Movement(loss + math.log(times) + laws, answer, scale, kind)
 
     def _noise(self, looked: Looked) -> Noise | None:
         structure = looked.structure
@@ -257,6 +258,14 @@ def _apart(kind: Hashable, *, decided: bool) -> Movement:
     Where noise decides it too, how likely either way is, is not known from these runs.
     """
     return Movement(0.0 if decided else math.inf, kind=kind)
+
+
+def _scale_at(place: int, noise: Noise) -> float:
+    """Return the scale of the one draw that reaches a number; 0 where there is not one."""
+    if noise.reach is None:
+        return 0.0
+    reaching = np.flatnonzero(noise.reach[place])
+    return float(abs(noise.reach[place, reaching[0]])) if len(reaching) == 1 else 0.0
 
 
 def _changed_places(ours: Sequence[object], theirs: Sequence[object]) -> Hashable:

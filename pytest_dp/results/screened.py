@@ -32,6 +32,8 @@ class Movement:
     their squares. Infinite where something differs that no noise covers."""
     answer: float = 0.0
     """The largest difference of a number of the output."""
+    scale: float = 0.0
+    """Of the noise of that number, if it is one draw on the whole line; 0 where it is not."""
     kind: Hashable = ()
     """What moves: equal for pairs that show the same."""
 
