@@ -229,20 +229,33 @@ def _find_ends(strategy: st.SearchStrategy[Any], choices: Choices) -> tuple[Any,
         for at in [at for at, choice in enumerate(choices) if type(choice) is kind][:MAX_PLACES]
     ]
     ends = {(at, sign): choices[at] for at in places for sign in (1, -1)}
-    for power in range(MAX_POWER, MIN_POWER, -1):
+
+    def moved(searches: Iterable[tuple[int, int]], power: int) -> list[tuple[int, int]]:
+        """Move ends by a step where that is allowed; return which were moved."""
         asked = {
-            (at, sign): number + sign * type(number)(2.0**power)
-            for (at, sign), number in ends.items()
-            if type(number) is float or power >= 0
+            (at, sign): ends[at, sign] + sign * type(choices[at])(2.0**power)
+            for at, sign in searches
+            if type(choices[at]) is float or power >= 0
         }
         changed = [(*choices[:at], new, *choices[at + 1 :]) for (at, _), new in asked.items()]
-        for (search, new), one in zip(
-            asked.items(), remade(strategy, changed, as_made=True), strict=True
-        ):
-            if one is not None and one.choices[search[0] : search[0] + 1] == (new,):
-                ends[search] = new
-    found = (number for number in ends.values() if abs(number) < 2.0**MAX_POWER)
-    return tuple(dict.fromkeys(map(_round_whole, found)))
+        made = zip(asked.items(), remade(strategy, changed, as_made=True), strict=True)
+        fits = {
+            (at, sign): new
+            for ((at, sign), new), one in made
+            if one is not None and one.choices[at : at + 1] == (new,)
+        }
+        ends.update(fits)
+        return list(fits)
+
+    rising, power = list(ends), 0
+    while rising and power < MAX_POWER:
+        rising, power = moved(rising, power), power + 1
+    for without_end in rising:
+        del ends[without_end]
+    for smaller in range(power, MIN_POWER, -1):
+        moved(ends, smaller)
+    found = {repr(number): number for number in map(_round_whole, ends.values())}
+    return tuple(found.values())
 
 
 def _round_whole(number: Any) -> Any:
