@@ -51,6 +51,9 @@ Remake = Callable[[Sequence[Parts]], Sequence[DrawnValue | None]]
 MAX_WIDTH = 12
 """Choices that are left out at once, beside halves, quarters and so on. With fewer, wide records
 stay."""
+MAX_SHORT = 8
+"""Choices of an input that two steps at once are tried on. More take longer, by their third power;
+with fewer, a record stays that only both steps take away."""
 CANDIDATES = 12
 """Candidates that are made at a time. More make some in vain, once a smaller one is found."""
 
@@ -287,6 +290,17 @@ def _simpler(parts: Parts) -> Iterator[Parts]:
         for at, choice in enumerate(part):
             for new in _simpler_choices(choice):
                 yield _edit_parts(parts, twins, range(at, at + 1), (new,))
+    if count > 1:
+        yield from _two_steps_at_once(parts)
+
+
+def _two_steps_at_once(parts: Parts) -> Iterator[Parts]:
+    """Yield a part of one input beside less of that part, if the input is short by now."""
+    for part in parts[:2]:
+        for less in _without_some(part) if len(part) <= MAX_SHORT else ():
+            for least in _without_some(less):
+                yield (less, least, *parts[2:])
+                yield (least, less, *parts[2:])
 
 
 def _without_some(part: Choices) -> Iterator[Choices]:
