@@ -21,8 +21,7 @@ from numpy.random import default_rng
 from benchmarks.aligned_random import mechanism
 from benchmarks.common import progress, table
 from pytest_dp import audit
-from pytest_dp.oracles.aligned_pair import REPLAYS, REPLAYS_OF_LARGEST, aligned_pair
-from pytest_dp.oracles.alignment import align
+from pytest_dp.oracles.alignment import REPLAYS, REPLAYS_OF_LARGEST, align, aligned_pair
 from pytest_dp.oracles.checking import Memory, NotAligned
 from pytest_dp.privacy.stated import read_guarantee
 from pytest_dp.running.calling import Call

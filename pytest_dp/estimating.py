@@ -18,13 +18,12 @@ from pytest_dp.claiming.claim import expand
 from pytest_dp.claiming.keywords import PRIVACY
 from pytest_dp.claiming.settings import seed_of
 from pytest_dp.known_losses.known import REFUTED, Deriving
-from pytest_dp.oracles.aligned_pair import REPLAYS_OF_LARGEST
-from pytest_dp.oracles.alignment import align
+from pytest_dp.oracles.alignment import REPLAYS_OF_LARGEST, align
 from pytest_dp.oracles.checking import NotAligned
 from pytest_dp.oracles.enumerated import EnumeratedPair
 from pytest_dp.oracles.enumerating import TOO_MANY
 from pytest_dp.oracles.factors import compare, law_of
-from pytest_dp.oracles.rows import check_rows
+from pytest_dp.oracles.known_pairs import check_rows
 from pytest_dp.oracles.shift_loss import LossBound
 from pytest_dp.outputs.raised import all_raised
 from pytest_dp.pairs import make_pair_source, resolve_promise

@@ -25,9 +25,14 @@ from pytest_dp.known_losses.known import (
     estimate_of,
     hold_against,
 )
-from pytest_dp.oracles.aligned_pair import AlignedPair
-from pytest_dp.oracles.known_pairs import KnownPair, content_of, doubt_about, parameter_of
-from pytest_dp.oracles.rows import check_rows
+from pytest_dp.oracles.alignment import AlignedPair
+from pytest_dp.oracles.known_pairs import (
+    KnownPair,
+    check_rows,
+    content_of,
+    doubt_about,
+    parameter_of,
+)
 from pytest_dp.pairs import Pair
 from pytest_dp.results.outcome import Estimate
 from pytest_dp.running.deadline import Deadline, OutOfTime

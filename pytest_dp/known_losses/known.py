@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar
 from pytest_dp.auditors.loss_oracle import OTHER_OUTPUTS, Proposal
 from pytest_dp.auditors.session import Session
 from pytest_dp.basics.arrays import Outputs
-from pytest_dp.oracles.aligned_pair import (
+from pytest_dp.oracles.alignment import (
     REPLAYS,
     REPLAYS_OF_LARGEST,
     AboveClaim,

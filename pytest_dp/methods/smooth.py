@@ -28,7 +28,7 @@ from numpy.random import Generator
 from scipy.special import expit
 
 from pytest_dp.basics.arrays import Floats
-from pytest_dp.oracles.branching import Branching
+from pytest_dp.oracles.branching import Branching, Path, Weight
 from pytest_dp.oracles.deferred import (
     COMPARISONS,
     Deferred,
@@ -39,7 +39,6 @@ from pytest_dp.oracles.deferred import (
     objects,
     of_draws,
 )
-from pytest_dp.oracles.paths import Path, Weight
 from pytest_dp.running.laws import INTEGERS, Law
 from pytest_dp.running.modules import Replacements
 from pytest_dp.running.requests import plain_generator

@@ -12,9 +12,8 @@ from pytest_dp.basics.arrays import Floats
 from pytest_dp.basics.errors import ClaimError, MechanismError
 from pytest_dp.methods.families import Side
 from pytest_dp.methods.smooth import Smooth, Smoothing, functions_of_draws
-from pytest_dp.oracles.deferred import FLOAT, INT
+from pytest_dp.oracles.branching import Path, explore_paths
 from pytest_dp.oracles.enumerating import flatten_output
-from pytest_dp.oracles.paths import Path, explore_paths
 from pytest_dp.outputs.raised import Raised
 from pytest_dp.running.calling import Call, Made
 from pytest_dp.running.copies import Pristine
@@ -22,7 +21,7 @@ from pytest_dp.running.deadline import Deadline, OutOfTime
 from pytest_dp.running.generator_stand_ins import CannotInstrument, stand_in, was_drawn_unasked
 from pytest_dp.running.instrumented import apply_instrument
 from pytest_dp.running.requests import RNG
-from pytest_dp.running.shadowing import shadow
+from pytest_dp.running.shadowing import StandsFor, shadow
 
 MAX_OUTPUTS = 6
 """Outputs of a path whose probabilities are followed. More take longer; fewer may miss the one
@@ -32,6 +31,9 @@ UNKNOWN_LEFT = 1e-6
 longer."""
 MAX_PATHS = 256
 """Paths that are followed. More take longer; with fewer, gradients are less exact."""
+
+NUMBER_TYPES = {kind.__name__: StandsFor.of(kind) for kind in (float, int)}
+"""Stand-ins for types by the names under which a mechanism finds them."""
 
 Key = tuple[Hashable, tuple[Any, ...]]
 
@@ -123,7 +125,7 @@ class Smoothed:
     def __init__(self, call: Call, smoothing: Smoothing, deadline: Deadline) -> None:
         self.smoothing, self._deadline, self._side_by_side = smoothing, deadline, True
         (mechanism, params), _ = Pristine((call.mechanism, call.params)).fresh()
-        shadow(mechanism, FLOAT | INT)
+        shadow(mechanism, NUMBER_TYPES)
         # These are no runs of the audit.
         self._call = replace(call, mechanism=mechanism, params=params, made=Made())
 

@@ -1,18 +1,22 @@
-"""Draws as deferred numbers or as branches: those of numpy's generators, and what all share."""
+"""Every path that a mechanism can take, one run for each: instead of drawing, it branches.
+
+An instrument that has several answers asks its `Path` which to give. A new run follows the choices
+of an earlier one up to a point, and makes another one there; the likeliest paths come first. Draws
+with a density are deferred numbers (`Branching.value_of`), all others are branches.
+"""
 
 from __future__ import annotations
 
+import heapq
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
-from math import exp, lgamma, log
 from typing import Any, NoReturn, Self
 
 import numpy as np
 from numpy.random import Generator, RandomState
 
 from pytest_dp.oracles.deferred import elementwise, is_draw, of_draws
-from pytest_dp.oracles.paths import Path, Weight
 from pytest_dp.running.catalogue import Standard, draw_kind_of, size_of
 from pytest_dp.running.generator_stand_ins import CannotInstrument, Instrument
 from pytest_dp.running.laws import NORMAL, UNIFORM, Law
@@ -24,9 +28,6 @@ takes longer."""
 MAX_BITS = 16
 """Random bits that are enumerated at once. More: enumeration never ends; fewer: losses are not
 known."""
-MAX_BRANCHES = 64
-"""Values of a draw that are enumerated one by one. More: paths multiply; fewer: comparisons split
-them one by one."""
 MAX_TRIALS = 256
 """Trials of a binomial draw whose outcomes are enumerated. More take longer; fewer: losses are not
 known."""
@@ -38,6 +39,66 @@ NEGLIGIBLE_WEIGHT = 1e-17
 takes longer."""
 WIDE = {np.dtype(float), np.dtype(np.int64), np.dtype(bool)}
 """Types of draws that do not round what is drawn."""
+
+Weight = Fraction | float
+
+
+class Path:
+    """The choices in one run: a prefix, and after it the heaviest ones.
+
+    `taken` has the choices so far, and `weight` the product of their weights. `left_out` has the
+    prefixes of the paths that were not taken, each with its weight.
+    """
+
+    def __init__(self, prefix: tuple[int, ...] = ()) -> None:
+        self._prefix = prefix
+        self.taken: list[int] = []
+        self.weight: Weight = Fraction(1)
+        self.left_out: list[tuple[Weight, tuple[int, ...]]] = []
+
+    def choose(self, weights: Sequence[Weight]) -> int:
+        """Return the number of the branch to take, never one of weight 0.
+
+        Each weight is the share of a branch in the weight of the path so far.
+        """
+        at = len(self.taken)
+        if at < len(self._prefix):
+            choice = self._prefix[at]
+        else:
+            choice = max(range(len(weights)), key=weights.__getitem__)
+            before = tuple(self.taken)
+            self.left_out += [
+                (self.weight * weight, (*before, other))
+                for other, weight in enumerate(weights)
+                if other != choice and weight > 0
+            ]
+        self.taken.append(choice)
+        self.weight *= weights[choice]
+        return choice
+
+
+def explore_paths(
+    run: Callable[[Path], Any], path_of: Callable[[tuple[int, ...]], Path] = Path
+) -> Iterator[tuple[Path, Any, Weight]]:
+    """Run along all paths, the likeliest of those that are known next, each by its prefix.
+
+    Each is yielded with what ``run(path)`` returned, and the weight of the paths that were not run
+    yet; after the last one, that is 0.
+    """
+    ahead: list[tuple[float, int, Weight, tuple[int, ...]]] = [(-1, 0, Fraction(1), ())]
+    left: Weight = Fraction(1)
+    number = 0
+    while ahead:
+        _, _, weight, prefix = heapq.heappop(ahead)
+        path = path_of(prefix)
+        result = run(path)
+        left -= weight
+        for weight_left_out, prefix_left_out in path.left_out:
+            number += 1
+            entry = -float(weight_left_out), number, weight_left_out, prefix_left_out
+            heapq.heappush(ahead, entry)
+            left += weight_left_out
+        yield path, result, left if ahead else Fraction(0)
 
 
 class Branching(Instrument):
@@ -80,6 +141,8 @@ class Branching(Instrument):
 
     def integer(self, count: int, low: int = 0) -> Any:
         """Return one of `count` whole numbers from `low` on, all equally likely."""
+        if count > MAX_OUTCOMES:
+            self.refuse(f"one of {count:.0e} whole numbers")
         return low + (self.choose([Fraction(1, count)] * count) if count > 1 else 0)
 
     def random_bytes(self, count: int) -> bytes:
@@ -194,7 +257,7 @@ class NumpyDraws:
         method, arguments = getattr(self, request.method, None), dict(request.arguments)
         if method is None:
             self._choices.refuse(f"{request.source.name}.{request.method} is not enumerated")
-        if request.method not in ("geometric", "poisson", "binomial"):
+        if request.method not in ("geometric", "binomial"):
             return method(request, **arguments)
         return self._broadcast(method, arguments, arguments.pop("size"))
 
@@ -202,9 +265,6 @@ class NumpyDraws:
 
     def geometric(self, p: float) -> int:
         return 1 + self._counting(lambda k: (1 - p) ** k * p) if p < 1 else 1
-
-    def poisson(self, lam: float) -> int:
-        return self._counting(lambda k: exp(k * log(lam) - lam - lgamma(k + 1)) if lam else 1.0 - k)
 
     def binomial(self, n: int, p: float) -> int:
         """Return a binomial draw, exactly by fractions; refuse too many trials."""
@@ -268,13 +328,7 @@ class NumpyDraws:
     def _as_drawn(self, request: Request, value: Any) -> Any:
         """Return a value in the type that numpy would return."""
         real = _real(request)
-        is_array = isinstance(value, np.ndarray)
-        if not is_draw(value) and not (is_array and value.dtype.hasobject):
-            return value.astype(real.dtype) if is_array else type(real)(value)
-        kind = real.dtype.type if is_array else type(real)
-        if kind not in (int, np.int64):  # which may overflow
-            self._choices.refuse(f"whole numbers of type {kind.__name__}")
-        return value
+        return value.astype(real.dtype) if isinstance(value, np.ndarray) else type(real)(value)
 
     def choice(self, request: Request, a: Any, size: Any, replace: bool, p: Any, **how: Any) -> Any:
         pool, axis = np.asarray(a), how.get("axis", 0)
@@ -302,26 +356,6 @@ class NumpyDraws:
             left.pop(self._choose_weighted([Fraction(1, len(left))] * len(left)))
             for _ in range(min(count, size))
         ]
-
-    def permutation(self, request: Request, x: Any, axis: int = 0) -> Any:  # noqa: ARG002
-        pool = np.arange(x) if isinstance(x, int | np.integer) else np.asarray(x)
-        count = pool.shape[axis]
-        return np.take(pool, self._shuffle(count, count), axis=axis)
-
-    def shuffle(self, request: Request, x: Any, axis: int = 0) -> None:  # noqa: ARG002
-        if axis:
-            self._choices.refuse("a shuffle along another axis than the first")
-        order = self._shuffle(len(x), len(x))
-        x[:] = x[order] if isinstance(x, np.ndarray) else [x[k] for k in order]
-
-    def multinomial(self, request: Request, n: Any, pvals: Any, size: Any) -> Any:
-        if size is not None or np.ndim(n) or np.ndim(pvals) != 1:
-            self._choices.refuse(f"{request.source.name}.multinomial of several draws")
-        left, rest, counts = int(n), 1.0, []
-        for share in np.asarray(pvals, float)[:-1]:
-            counts.append(self.binomial(left, min(share / rest, 1.0)) if left and share else 0)
-            left, rest = left - counts[-1], rest - share
-        return np.array([*counts, left], np.int64)
 
     def bytes(self, request: Request, length: int) -> bytes:  # noqa: ARG002
         return self._choices.random_bytes(int(length))

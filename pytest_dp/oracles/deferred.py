@@ -16,7 +16,6 @@ import numpy.typing as npt
 
 from pytest_dp.running.generator_stand_ins import Instrument
 from pytest_dp.running.requests import is_diagnostic
-from pytest_dp.running.shadowing import StandsFor
 
 HELD, HASHED, COMPARED = (
     "output holds a continuous draw",
@@ -95,10 +94,6 @@ class Deferred:
 
     def __round__(self, digits: int | None = None) -> Any:
         return self.value("a draw is rounded")
-
-    def __converted__(self, kind: type) -> Any:
-        """Return it in a type of Python."""
-        return self.value(f"a draw is converted to {kind.__name__}")
 
     # What follows from these
 
@@ -253,7 +248,3 @@ def _as_array(value: Any) -> npt.NDArray[Any]:
 def objects(value: Any) -> npt.NDArray[np.object_]:
     """Return anything as a plain array of objects, with Python's numbers."""
     return _as_array(value).astype(object)
-
-
-FLOAT, INT = ({kind.__name__: StandsFor.of(kind)} for kind in (float, int))
-"""Stand-ins for types by the names under which a mechanism finds them."""

@@ -18,13 +18,18 @@ import numpy as np
 
 from pytest_dp.basics.arrays import Floats
 from pytest_dp.oracles.checking import (
+    LOW,
+    ORDINARY,
     OUTPUTS_DIFFER,
     Laws,
     Memory,
+    Most,
     NotAligned,
     Pairing,
+    candidates,
+    highest,
+    probability_above,
 )
-from pytest_dp.oracles.gaps import LOW, ORDINARY, Most, candidates, highest, probability_above
 from pytest_dp.oracles.handing_out import ReplayedRun, Shift
 from pytest_dp.oracles.shift_loss import LossBound, largest, loss_of_shift
 from pytest_dp.oracles.shifts import are_equal, shift_of_centres, shift_of_path, solve_shift

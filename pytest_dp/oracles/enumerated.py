@@ -14,7 +14,7 @@ import numpy as np
 from pytest_dp.basics.arrays import Bools, Floats, Ints, Outputs
 from pytest_dp.basics.reprs import plural
 from pytest_dp.betting.detector import Binning, ByEvent
-from pytest_dp.oracles.paths import Weight
+from pytest_dp.oracles.branching import Weight
 from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.leaves import opaque_types
 from pytest_dp.outputs.raised import Raised

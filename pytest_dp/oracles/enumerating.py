@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from pytest_dp.oracles.branching import Path, Weight, explore_paths
 from pytest_dp.oracles.deferred import (
     COMBINED,
     COMPARED,
-    FLOAT,
     HELD,
-    PLAIN,
     is_draw,
 )
 from pytest_dp.oracles.enumerated import Distribution, group_outputs
-from pytest_dp.oracles.paths import Path, Weight, explore_paths
-from pytest_dp.oracles.shared_draw import Enumeration
+from pytest_dp.oracles.open_numbers import Enumeration
 from pytest_dp.outputs.attributes import attributes
 from pytest_dp.outputs.raised import Raised
 from pytest_dp.running.calling import Call, Made
@@ -32,7 +30,7 @@ from pytest_dp.running.generator_stand_ins import CannotInstrument
 from pytest_dp.running.instrumented import apply_instrument, run_copy
 
 MAX_DEPTH = 5
-"""Levels of containers in which numbers are settled. Fewer: deeper ones stay open."""
+"""Levels of containers in which open draws are looked for. Fewer: deeper ones go unseen."""
 WEIGHT_ERROR = 1e-13
 """Relative error of a weight that is no fraction. Smaller: rounding may make a bound too small."""
 UNKNOWN_LEFT = 1e-12
@@ -44,43 +42,21 @@ MAX_WORK = 8_192
 TOO_MANY, TOO_SLOW = "too many paths", "runs take too long"
 
 
-def settle_draws(output: Any, depth: int = MAX_DEPTH) -> Any:
-    """Return an output with a number in place of each draw that it holds.
-
-    Raises CannotInstrument if it holds a draw that has too many values.
-    """
+def holds_draw(output: Any, depth: int = MAX_DEPTH) -> bool:
+    """Return whether an output holds a draw whose value is open."""
     if is_draw(output):
-        return output.value(HELD)
+        return True
+    if isinstance(output, str | bytes | int | float | Raised | None) or not depth:
+        return False
     if isinstance(output, np.ndarray):
-        return _settled_array(output, depth) if output.dtype.hasobject else output
-    if not depth or isinstance(output, str | bytes | int | float | Raised | None):
-        return output
-    if isinstance(output, list):
-        output[:] = [settle_draws(member, depth - 1) for member in output]
-        return output
-    if isinstance(output, tuple | set | frozenset):
-        members = [settle_draws(member, depth - 1) for member in output]
-        return type(output)(*members) if hasattr(output, "_fields") else type(output)(members)
-    if isinstance(output, dict):
-        for key, value in output.items():
-            output[key] = settle_draws(value, depth - 1)
-        return output
-    for name, value in (attributes(output) or {}).items():
-        member = settle_draws(value, depth - 1)
-        if member is not value:
-            object.__setattr__(output, name, member)
-    return output
-
-
-def _settled_array(output: Any, depth: int) -> Any:
-    """Settle the draws in an array of objects; it becomes one of plain values if it holds any."""
-    has_draws = any(map(is_draw, output.flat))
-    values = [settle_draws(element, depth - 1) for element in output.flat]
-    if has_draws:
-        return np.array(values).reshape(output.shape)
-    for place, value in enumerate(values):
-        output.flat[place] = value
-    return output
+        inside: Iterable[Any] = output.flat if output.dtype.hasobject else ()
+    elif isinstance(output, dict):
+        inside = [*output.keys(), *output.values()]
+    elif isinstance(output, list | tuple | set | frozenset):
+        inside = output
+    else:
+        inside = (attributes(output) or {}).values()
+    return any(holds_draw(member, depth - 1) for member in inside)
 
 
 def flatten_output(output: Any, leaves: list[Any]) -> Hashable:
@@ -126,10 +102,8 @@ def enumerate_outputs(call: Call, data: Any, deadline: Deadline) -> Distribution
     be enumerated, are too many, or take too long.
     """
     try:
-        return _distribution(Paths(call, data, {}), deadline)
+        return _distribution(Paths(call, data), deadline)
     except CannotInstrument as reason:
-        if str(reason) == PLAIN:
-            return _distribution(Paths(call, data, FLOAT), deadline)  # which takes longer
         if str(reason) not in (COMBINED, COMPARED):
             raise
     return _by_shared_draw(call, data, deadline)
@@ -141,8 +115,8 @@ def _by_shared_draw(call: Call, data: Any, deadline: Deadline) -> Distribution:
     Where comparisons put kinks into integrands shows in a first round.
     """
     first = Enumeration(shared=True)
-    _distribution(Paths(call, data, {}, first), deadline)
-    return _distribution(Paths(call, data, {}, Enumeration(shared=True, found=first)), deadline)
+    _distribution(Paths(call, data, first), deadline)
+    return _distribution(Paths(call, data, Enumeration(shared=True, found=first)), deadline)
 
 
 def _distribution(paths: Paths, deadline: Deadline) -> Distribution:
@@ -177,10 +151,8 @@ class Paths:
         self,
         call: Call,
         data: Any,
-        names: Mapping[str, Any],
         instrument: Enumeration | None = None,
     ) -> None:
-        self.names = names
         self.call = replace(call, made=Made())  # no runs of the audit
         self.data = data if isinstance(data, Input) else Input(data)
         self.instrument = instrument or Enumeration()
@@ -210,9 +182,9 @@ class Paths:
         self.runs += 1
         output = None
         try:
-            output = run_copy(self.call, self.data, instrument, self.names)
-            if not instrument.abandoned and not instrument.refusal:
-                output = settle_draws(output)
+            output = run_copy(self.call, self.data, instrument)
+            if not instrument.abandoned and not instrument.refusal and holds_draw(output):
+                instrument.refuse(HELD)
         except CannotInstrument:
             if not instrument.abandoned:
                 raise

