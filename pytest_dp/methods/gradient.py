@@ -16,16 +16,16 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from scipy.optimize import minimize
 
 from pytest_dp.basics.arrays import Floats
 from pytest_dp.claiming.claim import Promise
 from pytest_dp.data import is_real
-from pytest_dp.methods.climbing import climb_ratio
 from pytest_dp.methods.families import PairFamily, Side, families_of
-from pytest_dp.methods.smooth import HARD, STEEPNESS, Smoothing
-from pytest_dp.methods.smoothed import Key, Output, Smoothed, outputs_of
+from pytest_dp.methods.smooth import HARD, STEEPNESS, Key, Output, Smoothed, Smoothing, outputs_of
 from pytest_dp.pairs import Pair
 from pytest_dp.proposers.clock import Clock
 from pytest_dp.proposers.constants import constants_of
@@ -65,6 +65,14 @@ SHARPER = (STEEPNESS, STEEPNESS**2)
 MAX_DRAWS = 2**17
 """Of an estimate. Derived: shares of 1 % are then known to 3 % of themselves, without what shared
 draws save."""
+EXACTNESS = 0.01
+"""Nats by which a probability may be too small, and within which a climb ends. Larger: climbs end
+early; smaller: they take longer."""
+STEP = 1e-6
+"""Of finite differences. Derived: floats resolve 1e-16 of a probability, so that slopes are known
+to 1e-10."""
+OPTIMISED = 50
+"""Steps of an optimisation. Given by the paper on DP-Finder."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -312,3 +320,45 @@ class ByGradients:
             self._reason = str(reason)
         except OutOfTime:
             return
+
+
+Logs = Callable[[Floats], tuple[Floats, Floats]]
+"""From points, one in each row, to the logarithms of two probabilities at each."""
+
+
+def climb_ratio(logs: Logs, start: Floats, low: Floats, high: Floats, least: float) -> Floats:
+    """Return about where the ratio of two probabilities is largest, as far as a climb gets.
+
+    The first probability stays at `least` or more, to within `EXACTNESS`. By sequential quadratic
+    programming (SLSQP), with finite differences that are computed side by side.
+    """
+    last: dict[bytes, tuple[float, Floats, float, Floats]] = {}
+
+    def at(x: Floats) -> tuple[float, Floats, float, Floats]:
+        """Return both logarithms, each with its gradient."""
+        if x.tobytes() not in last:
+            inside = np.clip(x, low, high)
+            steps = np.where(inside + STEP <= high, STEP, -STEP)
+            p, q = logs(np.vstack([inside, inside + np.diag(steps)]))
+            last.clear()
+            last[x.tobytes()] = p[0], (p[1:] - p[0]) / steps, q[0], (q[1:] - q[0]) / steps
+        return last[x.tobytes()]
+
+    _, slope_p, _, slope_q = at(start)
+    steepest = float(np.abs(slope_p - slope_q).max()) or 1.0  # so that first steps are of size 1
+    likely: Any = {
+        "type": "ineq",
+        "fun": lambda x: at(x)[0] - math.log(least),
+        "jac": lambda x: at(x)[1],
+    }
+    optimise: Any = minimize  # whose types do not take gradients of arrays
+    found = optimise(
+        lambda x: float(at(x)[2] - at(x)[0]) / steepest,
+        start,
+        jac=lambda x: (at(x)[3] - at(x)[1]) / steepest,
+        method="SLSQP",
+        bounds=list(zip(low, high, strict=True)),
+        constraints=[likely],
+        options={"maxiter": OPTIMISED, "ftol": EXACTNESS},
+    )
+    return np.clip(found.x, low, high)

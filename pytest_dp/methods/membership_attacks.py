@@ -13,16 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.basics.arrays import Floats, Outputs
+from pytest_dp.basics.arrays import Bools, Floats, Outputs
 from pytest_dp.basics.errors import ClaimError
 from pytest_dp.basics.reprs import on_one_line
-from pytest_dp.betting.models import fit_model
+from pytest_dp.betting.models import Design, design, fit_model
 from pytest_dp.data.cells import cells_of, record_cells
-from pytest_dp.methods.ridge import fit_ridge
 from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.features import all_features
 from pytest_dp.outputs.raised import Raised
-from pytest_dp.outputs.table import tabulate
+from pytest_dp.outputs.table import Table, tabulate
 from pytest_dp.outputs.targeted import target_record
 from pytest_dp.outputs.user_features import function_name
 
@@ -38,6 +37,12 @@ RAISED = "whether it raised, or lacks a quantity"
 
 Look = Callable[[Any], Any]
 """From an output to as many numbers for each output; the first is larger for members, if any is."""
+MAX_DEVIATION = 4.0
+"""Standard deviations that a standardised number may have. More: one odd output turns a score;
+fewer: what stands out is cut off."""
+MIN_LEFT = 1e-9
+"""Share of an output's own weight that is left without it, at least. Smaller: rounding decides;
+larger: outputs far out count too little."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,3 +232,59 @@ def learn_attack(
         return Learned(lambda each: model.log_odds(tabulate(each)), "a learned score")
     ridge = fit_ridge(table, on_d, about)
     return Learned(lambda each: ridge.score(tabulate(each)), ridge.told_by)
+
+
+PENALTIES = 10.0 ** np.arange(-4, 6)
+"""In outputs. Derived: from one that hardly any output notices to one that outweighs all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ridge:
+    """A fitted score that ranks outputs; it says nothing about odds."""
+
+    design: Design
+    weights: Floats
+
+    def score(self, table: Table) -> Floats:
+        """Return the score of each output, shape (n,)."""
+        scores: Floats = np.round(_near(self.design.matrix(table)) @ self.weights, 9)
+        return scores
+
+    @property
+    def told_by(self) -> str:
+        """Return the name of the number with the largest weight; empty if all weights are 0."""
+        names = self.design.names
+        return names[int(np.argmax(np.abs(self.weights)))] if np.any(self.weights) else ""
+
+
+def _near(rows: Floats) -> Floats:
+    return np.clip(rows, -MAX_DEVIATION, MAX_DEVIATION)  # one odd output is not to turn a score
+
+
+def fit_ridge(table: Table, on_d: Bools, features: list[Feature]) -> Ridge:
+    """Fit a ridge regression of the input, which a few outputs teach which quantity tells.
+
+    Each quantity has a deviation that is its correlation with the input. How much all are drawn to
+    nothing is chosen by the error of each output when it is left out, which has a closed form once
+    the deviations are fixed.
+
+    Sources: Golub, Heath, Wahba, "Generalized Cross-Validation as a Method for Choosing a Good
+    Ridge Parameter", Technometrics 1979; Grandvalet, "Least Absolute Shrinkage is Equivalent to
+    Quadratic Penalization", 1998 (ridge with a scale for each quantity).
+    """
+    plan = design(table, features)
+    x, y = _near(plan.matrix(table)), np.where(on_d, 1.0, -1.0)
+    y = y - y.mean()
+    related = np.abs(x.T @ y) / len(y)
+    left, sizes, right = np.linalg.svd(x * related, full_matrices=False)
+    projected = left.T @ y
+    best, weights = np.inf, np.zeros(x.shape[1])
+    for penalty in PENALTIES:
+        kept = sizes**2 / (sizes**2 + penalty)
+        rest = y - left @ (kept * projected)
+        leverage = np.minimum((left**2) @ kept + 1 / len(y), 1 - MIN_LEFT)
+        error = float(((rest / (1 - leverage)) ** 2).mean())
+        if error < best:
+            best = error
+            weights = right.T @ (sizes / (sizes**2 + penalty) * projected)
+    return Ridge(plan, weights * related)

@@ -47,8 +47,6 @@ TAIL_SHARE = 0.4
 OUTPUTS_ON_TARGET = 40
 """Outputs on the second input that real ones are compared with, where one direction was replayed.
 With fewer, only gross differences are seen; with more, a pair of largest movement takes longer."""
-
-
 REPLAYS_OF_LARGEST = 200
 """Replays of a pair on which the answer moves most, in both directions. With fewer, outputs that
 only rare draws lead to differ unseen more often."""

@@ -45,8 +45,6 @@ many pairs share are made for each."""
 SCALES_DEPEND = "the scale of a draw depends on other draws"
 OTHER_LAWS = "it draws from other laws, or more often, on one input than on the other"
 OUTPUTS_DIFFER = "no shift of its draws cancels the difference of the inputs"
-
-
 ROUNDING = 1e-13
 """Relative difference of numbers that count as equal at once. With a larger one, an exact number
 of a large dataset would look like that of its neighbour."""

@@ -217,8 +217,6 @@ SETTLED = 1e-11
 """Relative change of the steps after which another round gains rounding errors only."""
 REPLAYS = 3
 """Replays over which the squares of differences are least."""
-
-
 DECIMALS = 7
 """Decimals of shifts that are taken to have no more, where the next three are 0."""
 

@@ -26,8 +26,7 @@ from pytest_dp.betting.detector import cuts_of
 from pytest_dp.betting.models import fit_model, quantities
 from pytest_dp.betting.scores import Attack, scores
 from pytest_dp.claiming.settings import Settings
-from pytest_dp.methods.cuts import PlannedTest, best_cut
-from pytest_dp.methods.dpsniper import threshold_attack
+from pytest_dp.methods.dpsniper import PlannedTest, best_cut, threshold_attack
 from pytest_dp.outputs.features import features
 from pytest_dp.outputs.raised import Raised
 from pytest_dp.outputs.table import tabulate

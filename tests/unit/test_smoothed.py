@@ -9,8 +9,7 @@ import pytest
 import scipy
 from exact import call_of
 
-from pytest_dp.methods.smooth import HARD, STEEPNESS, Smooth, Smoothing
-from pytest_dp.methods.smoothed import Output, Smoothed
+from pytest_dp.methods.smooth import HARD, STEEPNESS, Output, Smooth, Smoothed, Smoothing
 from pytest_dp.running.deadline import Deadline
 from pytest_dp.running.generator_stand_ins import CannotInstrument
 
@@ -66,7 +65,7 @@ def numpy_functions(data, rng):
 def python_functions(data, rng):
     noisy = [x + rng.exponential() for x in data]
     total = math.floor(sum(noisy)) + int(abs(noisy[0])) + round(noisy[1] % 3) - math.sqrt(4.0)
-    return [math.log(max(noisy)) > 0.5, total // 2 == 1, -total < -4 or total**2 > 30]
+    return [np.log(max(noisy)) > 0.5, total // 2 == 1, -total < -4 or total**2 > 30]
 
 
 def whole_numbers(data, rng):

@@ -10,7 +10,7 @@ import pytest
 from drawing import sampler
 
 from pytest_dp import StatDP, audit
-from pytest_dp.methods.hamming import answer_without_noise, distance_from
+from pytest_dp.methods.statdp import answer_without_noise, distance_from
 from pytest_dp.outputs.table import tabulate
 
 
