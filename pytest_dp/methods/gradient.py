@@ -361,4 +361,5 @@ def climb_ratio(logs: Logs, start: Floats, low: Floats, high: Floats, least: flo
         constraints=[likely],
         options={"maxiter": OPTIMISED, "ftol": EXACTNESS},
     )
-    return np.clip(found.x, low, high)
+    end: Floats = np.clip(found.x, low, high)
+    return end
