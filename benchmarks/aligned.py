@@ -21,7 +21,7 @@ from numpy.random import default_rng
 from benchmarks.aligned_random import mechanism
 from benchmarks.common import progress, table
 from pytest_dp import audit
-from pytest_dp.oracles.alignment import REPLAYS, REPLAYS_OF_LARGEST, align, aligned_pair
+from pytest_dp.oracles.alignment import REPLAYS, REPLAYS_OF_LARGEST, align, align_within_claim
 from pytest_dp.oracles.checking import Memory, NotAligned
 from pytest_dp.privacy.stated import read_guarantee
 from pytest_dp.running.calling import Call
@@ -303,7 +303,7 @@ def aligned_on_pairs(case: Case, rows: int) -> tuple[bool, float, str]:
     for number, pair in enumerate(pairs_of(case, rows)):
         try:
             replays = REPLAYS_OF_LARGEST if number == 0 else REPLAYS
-            known = aligned_pair(call, pair, promise, replays, Deadline(120.0), memory)
+            known = align_within_claim(call, pair, promise, replays, Deadline(120.0), memory)
         except (CannotInstrument, OutOfTime) as reason:
             return False, time.process_time() - started, f"pair {number}: {reason}"
         largest = max(largest, known.parameter_of(promise))

@@ -25,7 +25,7 @@ from pytest_dp.known_losses.known import (
     estimate_of,
     hold_against,
 )
-from pytest_dp.oracles.alignment import AlignedPair
+from pytest_dp.oracles.alignment import Alignment
 from pytest_dp.oracles.known_pairs import (
     KnownPair,
     check_rows,
@@ -74,9 +74,6 @@ SHARE_OF_CHECKED_ROWS = 0.4
 """Share of all runs that rows of vectorised calls may be, by which they are first looked at. With
 more, little is left of a small effort; with less, it looks at few rows."""
 
-RELIABLE = ("exact", "aligned")
-"""Ways to know a loss that a pass may rest on."""
-
 
 class FoundLosses(KnownLosses):
     """Known losses of a claim's pairs, before any run."""
@@ -112,7 +109,6 @@ class AnalyticCheck(FoundLosses):
     def __init__(self, session: Session, known: Known, pairs: ClaimPairs) -> None:
         super().__init__(session, known)
         self._pairs = pairs
-        self._of_largest: PairState | None = None
         self._losses: dict[int, tuple[float, float] | None] = {}
         self._looked_at: set[int] = set()  # inputs
         self._calls: set[tuple[int, int]] = set()  # vectorised ones, replayed by their size
@@ -166,7 +162,7 @@ class AnalyticCheck(FoundLosses):
             known, loss = self.known.pairs[number], None
             with suppress(CannotInstrument, Exception):  # such as of numbers beyond floats
                 value, error = parameter_of(known, self.session.guarantee)
-                if error <= LOSS_ERROR * max(value, 1.0) and known.mode in RELIABLE:
+                if error <= LOSS_ERROR * max(value, 1.0):
                     loss = value, error
             self._losses[number] = loss
         return self._losses[number]
@@ -198,13 +194,11 @@ class AnalyticCheck(FoundLosses):
             return False
         if not screened.largest or not screened.movements[0].loss:
             return True
-        if self._of_largest is None:
-            content = screened.pairs[0].content
-            same = (s for s in self._pairs.states if s.pair.content == content)
-            self._of_largest = next(same, None)
-        if self._of_largest is None:
+        content = screened.pairs[0].content
+        largest = next((s for s in self._pairs.states if s.pair.content == content), None)
+        if largest is None:
             return not self._pairs.source.exhausted
-        return self._of_largest.refused or self.is_known(self._of_largest)
+        return largest.refused or self.is_known(largest)
 
     def _is_doubted(self) -> bool:
         """Return whether traced runs may be misleading, by a look at each input that is new."""
@@ -247,7 +241,7 @@ class AnalyticCheck(FoundLosses):
         """Real runs in all; 0 if there are too few samples for them."""
         vectorised = self.session.call.size is not None
         given = self._pairs.states[: self._pairs.claimed]
-        if all(isinstance(self.known.pairs.get(state.number), AlignedPair) for state in given):
+        if all(isinstance(self.known.pairs.get(state.number), Alignment) for state in given):
             return ROWS_OF_ALIGNED if vectorised else 2 * FEWEST_RUNS * len(given)
         share = CHECKED_SHARE
         if vectorised:  # each row is held against two others
@@ -369,7 +363,7 @@ class AnalyticCheck(FoundLosses):
     def _check_pair(self, state: PairState) -> tuple[float, float]:
         """Return the claim's parameter on a pair, and its error, if real outputs agree with it."""
         known = self.known.pairs[state.number]
-        if self.session.call.size is not None and isinstance(known, AlignedPair):
+        if self.session.call.size is not None and isinstance(known, Alignment):
             raise CannotInstrument("rows of its calls were not compared with calls of one row")
         hold_against(known, state.outputs.sides())
         return parameter_of(known, self.session.guarantee)

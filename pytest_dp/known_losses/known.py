@@ -18,8 +18,8 @@ from pytest_dp.oracles.alignment import (
     REPLAYS,
     REPLAYS_OF_LARGEST,
     AboveClaim,
-    AlignedPair,
-    aligned_pair,
+    Alignment,
+    align_within_claim,
     replays_of_each,
 )
 from pytest_dp.oracles.checking import Memory
@@ -187,17 +187,15 @@ def hold_against(known: KnownPair, sides: tuple[Outputs, Outputs]) -> None:
             raise CannotInstrument(OTHER_OUTPUTS)
 
 
-_BY_KNOWLEDGE: tuple[Mode, ...] = ("exact", "aligned", "sampled")
-
-
 def estimate_of(
     known: Sequence[KnownPair], value: float, error: float, runs: int = 0, unseen: float = 0.0
 ) -> Estimate:
     """Return a loss on some pairs, known by the one that knows least, and of the most outcomes."""
-    mode: Mode = max((pair.mode for pair in known), key=_BY_KNOWLEDGE.index)
+    mode: Mode = "exact"
     basis = max((pair.basis for pair in known), key=lambda text: (len(text), text))
-    aligned = [pair.alignment for pair in known if isinstance(pair, AlignedPair)]
+    aligned = [pair for pair in known if isinstance(pair, Alignment)]
     if aligned:
+        mode = "aligned"
         basis = f"{sum(each.replays for each in aligned):,} replays"
         replays = max(min(each.from_laws for each in aligned), 1)
         unseen = -math.expm1(math.log(SHOWN_ALPHA) / replays)
@@ -244,7 +242,7 @@ def _find_alignments(session: Session) -> Known:
                 f"{replays} times in place of {planned}, as that takes too long"
             )
         try:
-            known = aligned_pair(
+            known = align_within_claim(
                 session.call, (on_d, on_d2), session.guarantee, replays, deadline, memory
             )
         except AboveClaim as found:

@@ -20,7 +20,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -92,6 +92,36 @@ class Alignment:
     """On D and on D', of replays with draws from the laws."""
     moves: tuple[Move, ...] = ()
     """How far draws move in the replay with the largest loss, by lines of code."""
+    mode: ClassVar[Mode] = "aligned"
+    by_rounding: ClassVar[bool] = False
+    checked: ClassVar[int] = MAX_OUTPUTS
+    basis: ClassVar[str] = "draws aligned"
+
+    @property
+    def mu(self) -> float | None:
+        bound = self.bound
+        return None if bound.pure or bound.rare else bound.mu
+
+    def parameter_of(self, guarantee: Guarantee) -> float:
+        """Return a bound on the parameter of a guarantee; raises CannotInstrument if unknown."""
+        return self.bound.parameter_of(guarantee)
+
+    def excesses(self, guarantee: Guarantee) -> Iterator[Any]:  # noqa: ARG002
+        """Return nothing: an alignment shows no set of outputs that breaks a claim."""
+        return iter(())
+
+    def evidence_against(self, side: int, outputs: Outputs) -> float:
+        """Return evidence that real runs and replays have different outputs.
+
+        The logarithm of an e-value, by two-sample tests of the structure and of each number, which
+        are corrected for how many there are.
+        """
+        replayed = self.outputs[side]
+        if len(replayed) < 2 or len(outputs) < 2:
+            return 0.0
+        p_values = list(_p_values(replayed, list(outputs)))
+        p = min(1.0, len(p_values) * min(p_values))
+        return -0.5 * math.log(max(p, 1e-300)) - math.log(2)
 
 
 def align(
@@ -198,66 +228,23 @@ class AboveClaim(CannotInstrument):
         self.bound = bound
 
 
-@dataclass(frozen=True)
-class AlignedPair:
-    """A pair whose loss is at most that of a shift of its draws."""
-
-    alignment: Alignment
-    mode: Mode = "aligned"
-    by_rounding: bool = False
-
-    @property
-    def basis(self) -> str:
-        return "draws aligned"
-
-    @property
-    def mu(self) -> float | None:
-        bound = self.alignment.bound
-        return None if bound.pure or bound.rare else bound.mu
-
-    @property
-    def checked(self) -> int:
-        return MAX_OUTPUTS
-
-    def parameter_of(self, guarantee: Guarantee) -> float:
-        """Return a bound on the parameter of a guarantee; raises CannotInstrument if unknown."""
-        return self.alignment.bound.parameter_of(guarantee)
-
-    def excesses(self, guarantee: Guarantee) -> Iterator[Any]:  # noqa: ARG002
-        """Return nothing: an alignment shows no set of outputs that breaks a claim."""
-        return iter(())
-
-    def evidence_against(self, side: int, outputs: Outputs) -> float:
-        """Return evidence that real runs and replays have different outputs.
-
-        The logarithm of an e-value, by two-sample tests of the structure and of each number, which
-        are corrected for how many there are.
-        """
-        replayed = self.alignment.outputs[side]
-        if len(replayed) < 2 or len(outputs) < 2:
-            return 0.0
-        p_values = list(_p_values(replayed, list(outputs)))
-        p = min(1.0, len(p_values) * min(p_values))
-        return -0.5 * math.log(max(p, 1e-300)) - math.log(2)
-
-
 def replays_of_each(pairs: int) -> int:
     """Return how many replays each of so many pairs gets, but for the largest."""
     return max(REPLAYS, min(REPLAYS_OF_LARGEST, REPLAYS_OF_ALL // max(pairs, 1)))
 
 
-def aligned_pair(
+def align_within_claim(
     call: Call,
     inputs: tuple[Any, Any],
     guarantee: Guarantee,
     replays: int,
     deadline: Deadline,
     memory: Memory | None = None,
-) -> AlignedPair:
-    """Return the pair with a bound on its loss that is within the claim.
+) -> Alignment:
+    """Return an alignment whose bound on the loss of a pair is within the claim.
 
-    Of a vectorised mechanism, calls of one row are replayed (see `rows`). `memory` is what the
-    alignments of several pairs of one mechanism share.
+    Of a vectorised mechanism, calls of one row are replayed (see `known_pairs`). `memory` is what
+    the alignments of several pairs of one mechanism share.
 
     Raises CannotInstrument if there is none, which is `AboveClaim` if there is one with a larger
     bound, and OutOfTime.
@@ -278,7 +265,7 @@ def aligned_pair(
         bound = guarantee.equal(f"{value:.3g}")
         said = f"an alignment bounds the loss by {bound} only, above the claim"
         raise AboveClaim(said, found.bound)
-    return AlignedPair(found)
+    return found
 
 
 def _p_values(replayed: Sequence[Any], real: Sequence[Any]) -> Iterator[float]:

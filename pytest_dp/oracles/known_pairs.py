@@ -21,7 +21,7 @@ from numpy.random import default_rng
 
 from pytest_dp.basics.arrays import Floats
 from pytest_dp.basics.reach import reach
-from pytest_dp.oracles.alignment import AlignedPair
+from pytest_dp.oracles.alignment import Alignment
 from pytest_dp.oracles.checking import differences
 from pytest_dp.oracles.enumerated import EnumeratedPair
 from pytest_dp.oracles.handing_out import Replayer
@@ -38,7 +38,7 @@ ROUNDING = 1e-9
 """Relative error after a few operations. Larger: a leak of more than delta counts as one of delta;
 smaller: rounding makes a difference."""
 
-KnownPair = EnumeratedPair | AlignedPair
+KnownPair = EnumeratedPair | Alignment
 """The loss between the outputs on D and on D', as far as it is known."""
 
 RUNS = 2
@@ -58,7 +58,7 @@ def parameter_of(known: KnownPair, guarantee: Guarantee) -> tuple[float, float]:
 
     Raises CannotInstrument if it is unknown.
     """
-    if isinstance(known, AlignedPair):
+    if isinstance(known, Alignment):
         return known.parameter_of(guarantee), 0.0
     if guarantee.parameter != "eps":
         raise CannotInstrument(f"a claim of {guarantee.parameter}")
