@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks.common import count, progress, table
 from pytest_dp import Sequential
 from pytest_dp.auditors import run
-from pytest_dp.auditors.past import Past
+from pytest_dp.auditors.session import Past
 from pytest_dp.claiming.claim import expand
 from pytest_dp.claiming.settings import Settings
 from pytest_dp.results.evidence import Evidence

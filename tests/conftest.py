@@ -77,9 +77,9 @@ def _verdict_only(monkeypatch, _without_blame):
     The verdict of a sequential audit is known by then. For tests that ask for nothing else.
     """
     monkeypatch.setattr(
-        "pytest_dp.auditors.concluding.shrink_pair", lambda game, state: (game, state)
+        "pytest_dp.auditors.violation_shown.shrink_pair", lambda game, state: (game, state)
     )
-    monkeypatch.setattr("pytest_dp.auditors.concluding.find_attack", lambda *_: None)
+    monkeypatch.setattr("pytest_dp.auditors.violation_shown.find_attack", lambda *_: None)
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:

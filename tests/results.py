@@ -9,7 +9,7 @@ from pytest_dp.auditors.audit_result import AuditResult
 from pytest_dp.claiming.claim import Claim, Promise
 from pytest_dp.privacy import ApproximateDP
 from pytest_dp.report.record import Record, claim_fields
-from pytest_dp.results.pictures import Bar, Histogram, Pictures
+from pytest_dp.results.outcome import Bar, Histogram, Pictures
 from pytest_dp.results.result import Counterexample
 
 

@@ -9,14 +9,19 @@ from __future__ import annotations
 import math
 from contextlib import suppress
 from functools import partial
+from typing import cast
 
-from pytest_dp.auditors.budget import OUTSIDE_RESERVE, OUTSIDE_SHARE
-from pytest_dp.auditors.claim_runs import FIRST_PAIRS_TIME, ClaimRuns
-from pytest_dp.auditors.held_out import CUT_OFF
+from pytest_dp.auditors.budget import OUTSIDE_RESERVE
 from pytest_dp.auditors.loss_oracle import KnownLosses
-from pytest_dp.auditors.pair_state import PairState
-from pytest_dp.auditors.pairs_in_play import CLEAR_ERRORS, ClaimPairs
-from pytest_dp.auditors.pool import Pool
+from pytest_dp.auditors.pair_state import (
+    PairState,
+    Pool,
+    check_users_parts,
+    draw_batch,
+    model_fitter,
+    outputs_to_learn,
+)
+from pytest_dp.auditors.pairs_in_play import CLEAR_ERRORS, ClaimPairs, look_at_first_outputs
 from pytest_dp.auditors.session import Session
 from pytest_dp.auditors.stopping import (
     MIN_AT_MARGIN,
@@ -24,35 +29,43 @@ from pytest_dp.auditors.stopping import (
     caught_by,
     may_release,
     pairs_for_worst,
-    runs_to_margin,
 )
-from pytest_dp.betting.betting_loop import FIRST_BATCH, BettingLoop
+from pytest_dp.basics.arrays import Ints
+from pytest_dp.betting.betting_loop import FIRST_BATCH, MAX_FITTED_PAIRS, BettingLoop
+from pytest_dp.betting.detector import ByScore, Detector, fit_detector
 from pytest_dp.claiming.settings import NO_MARGIN
 from pytest_dp.pairs import Pair
 from pytest_dp.pairs.sources import PairSource
 from pytest_dp.results.evidence import Evidence, e_value
 from pytest_dp.running.deadline import Deadline, OutOfTime
 from pytest_dp.running.streams import Purpose
-from pytest_dp.statistics.ledger import Ledger, suspicion
+from pytest_dp.statistics.event_bets import rank_for
+from pytest_dp.statistics.ledger import BetRecord, Ledger, suspicion
 from pytest_dp.statistics.power import DELTAS, PlannedBets, rarest_leak
 
 CHECK_GROWTH = 1.15
 """Growth of the samples between two looks whether to stop. Larger: audits go on for longer;
 smaller: looks take longer."""
-CONFIRMING_RUNS = 64
-"""Runs that are kept to confirm a violation. More: bets get fewer; fewer: violations are not
-confirmed."""
-
 MORE_UNDER_DELTA = 2.0
 """How many times as many outputs are drawn under a delta as would catch the margin of a claim that
 is known to be kept. More: such claims take longer; less: little is said of rare leaks."""
+FIRST_PAIRS_TIME = 0.05
+"""Share of the time in which the loss on a pair is looked for before bets on it. Larger: bets have
+less; smaller: slow mechanisms bet first."""
+TIMES_NEEDED = 4.0
+"""How many times as many outputs as should do may be drawn by what is known of a pair. More: what
+is known wrongly takes longer; less: bad luck ends bets that would have won."""
+MAX_LEFT_OUT = 20
+"""Pairs that are left out in a row, until the audit outside of the claim ends. More: it searches in
+vain; fewer: it ends while pairs outside of the claim are yet to come."""
 
 
 class BettingAudit:
-    """An audit by bets on the pairs of a claim.
+    """An audit by bets on the pairs of a claim; it runs the mechanism for its betting loop.
 
     `key` is the first part of the keys of its samples, and `share` is the part of alpha that it may
-    spend. `earlier` is evidence to begin with.
+    spend. `coupled` is whether both inputs of a pair may share their random numbers. `earlier` is
+    evidence to begin with.
     """
 
     def __init__(
@@ -72,10 +85,12 @@ class BettingAudit:
         self.refuted_before = self.earlier.refutes(session.budget.alpha)
         before = () if self.refuted_before else self.earlier.log_e_values  # to show it is left
         self.ledger = Ledger(session.guarantee, share * session.budget.alpha, before)
-        self.runs = ClaimRuns(session, key, share, pairs, self.known, coupled=coupled)
-        self.loop: BettingLoop[PairState] = BettingLoop(pairs, self.ledger, self.runs)
+        self.coupled, self._deadline = coupled, session.budget.deadline
+        self._rank = rank_for(session.guarantee, rarest=0.0)
+        self.loop: BettingLoop[PairState] = BettingLoop(pairs, self.ledger, self)
         self.late = self.satisfied = False
-        self._outside: BettingAudit | None = None
+        self.outside: BettingAudit | None = None
+        """The audit of pairs beyond what the claim gives, once it has been played."""
         self._next_check, self._at_margin = float(MIN_AT_MARGIN), 0  # pairs of outputs
 
     @classmethod
@@ -107,13 +122,14 @@ class BettingAudit:
         It also gives up at `max_runs` runs of the audit in all, or as soon as less than
         `least_hope` is hoped of the pair that was bet on.
         """
-        self.runs.deadline = deadline
-        most = min(max_runs, self.session.budget.most_bet(self._for_outside))
+        self._deadline = deadline
+        kept = OUTSIDE_RESERVE * self._may_go_outside
+        most = min(max_runs, self.session.budget.most_bet(kept))
         if self.queue.claimed:
             self._hold_runs_against_known_losses(most)
         if not self.satisfied:
             self.loop.play(
-                self.drawn + self.runs.pairs_left(most), partial(self._should_stop, least_hope)
+                self.drawn + self.pairs_left(most), partial(self._should_stop, least_hope)
             )
 
     def _hold_runs_against_known_losses(self, most: float) -> None:
@@ -127,14 +143,14 @@ class BettingAudit:
         while checks.required_runs() and (state := self._next_to_hold()) is not None:
             missing = checks.missing(state)  # in growing batches: slow mechanisms end in between
             size = state.drawn if missing >= state.drawn + FIRST_BATCH else missing
-            size = min(max(size, FIRST_BATCH), self.runs.pairs_left(most))
+            size = min(max(size, FIRST_BATCH), self.pairs_left(most))
             if size < FIRST_BATCH:
                 return
             self.loop.draw(state, size)
             if own != (None, None):
                 self.loop.refit(state)
         while checks.required_runs() and (unknown := checks.unknown) and not self.ledger.refuted:
-            if not (left := self.runs.pairs_left(most)):
+            if not (left := self.pairs_left(most)):
                 return
             self.loop.play_batch(max(unknown, key=lambda state: state.edge_bound), left)
         self.satisfied = not self.refuted and checks.accepts_pass()
@@ -191,63 +207,99 @@ class BettingAudit:
         )
 
     @property
-    def _may_go_beyond(self) -> bool:
+    def _may_go_outside(self) -> bool:
         """True if a search may propose pairs beyond the claim, which are reported apart."""
         apart = self.session.settings.beyond == "tell" and self.key != Purpose.OUTSIDE
         return apart and bool(self.queue.source.proposers)
 
-    @property
-    def _for_outside(self) -> float:
-        """The share of all runs that is kept for pairs beyond the claim."""
-        if not self._may_go_beyond:
-            return 0.0
-        is_urgent = any(map(self.session.is_report_only, self.session.screened.urgent))
-        return OUTSIDE_SHARE if is_urgent else OUTSIDE_RESERVE
-
-    def play_beyond(self, deadline: Deadline) -> None:
+    def play_outside(self, deadline: Deadline) -> None:
         """Audit pairs beyond what the claim gives, with a ledger of their own and what is left.
 
         Nothing is bet on those whose loss an alignment bounds within the claim.
         """
-        if self.refuted or not self._may_go_beyond:
+        if self.refuted or not self._may_go_outside:
             return
-        session, queue = self.session, self.queue
+        session = self.session
 
         def needs_no_bets(pair: Pair) -> bool:
             seconds = FIRST_PAIRS_TIME * session.budget.max_seconds
             in_time = session.budget.deadline_in(seconds)
             return not session.is_report_only(pair) or self.known.is_aligned(pair, in_time)
 
-        source, urgent = queue.source, session.screened.urgent
-        pairs = ClaimPairs(
-            source, session.guarantee, (), needs_no_bets, earlier=queue, farthest=urgent
-        )
+        source, waiting = self.queue.source, self.queue.left_out
+        pairs = ClaimPairs(source, session.guarantee, (), needs_no_bets, (), waiting, MAX_LEFT_OUT)
         known, key = self.known.of_pairs(session, pairs, found=False), Purpose.OUTSIDE
-        outside = BettingAudit(session, key, self.share, known, pairs, coupled=self.runs.coupled)
+        outside = BettingAudit(session, key, self.share, known, pairs, coupled=self.coupled)
         with suppress(OutOfTime):
             outside.play(deadline, session.budget.most_outside)
-        self._outside = outside
+        self.outside = outside
 
-    def beyond(self) -> BettingAudit:
-        """Return the bets on pairs beyond what the claim gives."""
-        return self if self._outside is None else self._outside
+    # What its betting loop asks for
 
-    @property
-    def is_broken_beyond(self) -> bool:
-        """True if the claim is refuted on pairs beyond what it gives, which is reported apart."""
-        return self._outside is not None and self._outside.refuted
+    def pairs_left(self, most: float) -> int:
+        """Return how many pairs of outputs are left until there were so many runs."""
+        return max(int(most - self.session.budget.used) // 2, 0)
+
+    def can_couple(self, status: PairState) -> bool:
+        """Return whether both inputs can be run with the same random numbers.
+
+        Where those of a pair of the claim cannot, no others are from then on. They need not be
+        where what is known of the pair decides.
+        """
+        budget = self.session.budget
+        in_time = budget.deadline_in(FIRST_PAIRS_TIME * budget.max_seconds)
+        self.known.add(status.number, status.pair, in_time)
+        if not self.coupled or self.known.decides(status):
+            return False
+        input1, input2 = (self.pool.inputs[at] for at in (status.input1, status.input2))
+        coupled = self.session.sampler.can_couple(input1, input2, self._deadline)
+        if not self.queue.is_proposed(status):
+            self.coupled = coupled
+        return coupled
+
+    def draw(self, status: PairState, size: int) -> list[Ints]:
+        """Draw a batch, and return its counts through the detector of the pair.
+
+        Raises OutOfTime if the deadline has passed: runs of the batch may be too quick to see it.
+        """
+        if not self.session.budget.has_time(self._deadline):
+            raise OutOfTime
+        of_pair = self.session, self.pool, status
+        return draw_batch(*of_pair, size, self.key, MAX_FITTED_PAIRS, self._deadline)
+
+    def look_at_first_batch(self, status: PairState) -> None:
+        """Bet on what breaks the claim by what is known of a pair; say if its input is refused."""
+        budget = self.session.budget
+        left = self.pairs_left(budget.most_bet())
+        found = self.known.proposal(status.number, self.share * budget.alpha, left)
+        if found is not None:
+            status.proposed, status.known_edge = found.binning, found.edge
+            status.known_until = TIMES_NEEDED * found.needed
+        look_at_first_outputs(self.session, self.queue, status)
+
+    def fit(self, status: PairState) -> tuple[Detector, BetRecord]:
+        """Return a detector of the outputs on a pair, and their counts through it.
+
+        Raises OutOfTime if the deadline passes while it is learned.
+        """
+        return self.session.budget.compute(partial(self._fit, status), self._deadline)
+
+    def _fit(self, status: PairState) -> tuple[Detector, BetRecord]:
+        settings = self.session.settings
+        table, on_d, about = outputs_to_learn(settings, status)
+        known = [] if status.proposed is None else [status.proposed]
+        model_of = model_fitter(settings, about)
+        fitted = fit_detector(table, on_d, about, self._rank, model_of, known)
+        by_score = cast("ByScore", fitted[0].binnings[0])
+        check_users_parts(settings, status, by_score.model, about)
+        return fitted
+
+    # What is known in the end
 
     @property
     def caught(self) -> Caught:
         """The losses that would have been caught, with 95 % power, on the claim's pairs."""
         return caught_by(self.queue.seen_given, self.planned())
-
-    @property
-    def runs_needed(self) -> int:
-        """Roughly how many runs reach the margin, by powers of two; 0 if none do."""
-        session = self.session
-        alpha, margin = self.share * session.budget.alpha, session.settings.margin
-        return runs_to_margin(session.guarantee, alpha, margin, self.queue.claimed)
 
     def could_see_delta(self, times: float) -> bool:
         """Return whether so many times the runs would see leaks a few times as likely as delta."""
@@ -260,21 +312,12 @@ class BettingAudit:
 
     def refit(self, state: PairState) -> None:
         """Learn anew from all outputs on a pair."""
-        self.runs.deadline = self.session.budget.deadline
+        self._deadline = self.session.budget.deadline
         self.loop.refit(state)
 
-    def look_closer(self, state: PairState, pairs: int, deadline: Deadline) -> None:
-        """Bring a pair up to so many outputs, if enough are left, and learn from them.
-
-        Where there is no time for all of them, a note says so, and none are drawn.
-        """
-        size = pairs - state.drawn
-        if not 0 < size <= (self.session.budget.left - CONFIRMING_RUNS) / 4:
-            return
-        if not self.session.budget.has_time(deadline, 2 * size):
-            self.session.sampler.note(CUT_OFF)
-            return
-        self.runs.deadline = deadline
+    def draw_more(self, state: PairState, size: int, deadline: Deadline) -> None:
+        """Draw so many more pairs of outputs on a pair, and learn from all of them."""
+        self._deadline = deadline
         self.loop.draw(state, size)
         self.refit(state)
 

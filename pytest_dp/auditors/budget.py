@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Never, TypeVar
+from typing import TypeVar
 
 from pytest_dp.basics import clocks
 from pytest_dp.basics.clocks import QUIET_SECONDS, Stopwatch
@@ -20,9 +20,6 @@ from pytest_dp.running.sampler import Sampler
 # Shares of alpha
 COUPLED_SHARE = 0.95
 """Share of alpha for bets on coupled draws; what is left is for a start without them."""
-DIVERGENCE_SHARE = 0.5
-"""Share of alpha for a divergence, where it is shown beside events. Larger: events need more
-samples; smaller: divergences."""
 SHARE_OF_FEW = 0.02
 """Share of alpha for counts that time has ended. Larger: all counts show less; smaller: those that
 were cut off show less."""
@@ -31,12 +28,12 @@ were cut off show less."""
 RESERVE = 0.1
 """Share of the samples that is kept for counting the event of a violation, and for copies. Larger:
 bets get fewer; smaller: bounds are wider."""
-OUTSIDE_SHARE = 0.25
-"""Share of all runs that pairs outside of the declared inputs may take, once all others were looked
-at. It is kept for them where the answer moves farther on one of them than the claim allows. More:
-claims that are kept take longer; less: violations are missed that show by little."""
 OUTSIDE_RESERVE = 0.05
-"""The share that is kept for them elsewhere. More: less is left to bet on pairs of the claim."""
+"""Share of the samples that is kept for pairs outside of the declared inputs, once all others were
+looked at. More: less is left to bet on pairs of the claim; less: fewer such pairs are looked at."""
+OUTSIDE_SHARE = 0.25
+"""Share of the samples that they take at most. More: claims that are kept take longer; less:
+violations are missed that show by little."""
 MAX_CONFIRMING_RUNS = 2_048
 """Runs that are set aside to confirm a violation, at most. More: less is left to bet with; fewer:
 violations of large efforts are confirmed by less."""
@@ -152,10 +149,6 @@ class Budget:
         cost = self._sampler.time_a_run or 0.0
         return f"{1e3 * cost:.2g} ms" if cost < 0.0995 else f"{cost:.2g} s"
 
-    def work(self, runs: float) -> float:
-        """Return the seconds of work of so many runs, in one process."""
-        return runs * (self._sampler.time_a_run or 0.0)
-
     def deadline_in(self, seconds: float) -> Deadline:
         """Return a deadline in so many seconds from now."""
         return Deadline(seconds)
@@ -204,15 +197,7 @@ class Budget:
             return self.seconds_to_conclude
         return self.report_deadline.remaining()
 
-    def seconds_for(self, runs: int) -> float:
-        """Return after how many seconds a step that confirms a violation is cut off.
-
-        Those that are left to report it, or those of so many `runs` if they take longer.
-        """
-        cost = self._sampler.seconds_a_run or 0.0
-        return max(self.seconds_to_report, runs * cost, MIN_SECONDS)
-
-    def reporting_deadline(self, share: float = 1.0) -> Deadline:
+    def reporting_deadline(self, share: float) -> Deadline:
         """Return when a share of the time for a violation's report has passed."""
         return Deadline(share * self.seconds_to_report)
 
@@ -221,11 +206,13 @@ class Budget:
     ) -> Deadline:
         """Return the deadline of a step that confirms a violation by so many runs.
 
+        It has the seconds that are left to report it, or those of the runs if they take longer.
         `at_most_end` is whether it may take all the time that is left, and `more` are seconds that
         it may take beside.
         """
-        seconds = self.seconds_for(runs)
-        return Deadline((max(self.seconds_to_conclude, seconds) if at_most_end else seconds) + more)
+        least = max(runs * (self._sampler.seconds_a_run or 0.0), MIN_SECONDS)
+        seconds = self.seconds_to_conclude if at_most_end else self.seconds_to_report
+        return Deadline(max(seconds, least) + more)
 
     def counting_deadline(self, least: float) -> Deadline:
         """Return when counts of a violation end: in `least` seconds, unless there are more."""
@@ -239,13 +226,10 @@ class Budget:
     def refuse_hung(self, out: OutOfTime) -> None:
         """Raise MechanismError if there was no time because the mechanism does not return."""
         if out.stack:
-            self._refuse(out.stack)
-
-    def _refuse(self, stack: str) -> Never:
-        raise MechanismError(
-            f"{self._sampler.name} hangs: a run, or the reading of its output, did not end within "
-            f"max_seconds={self.max_seconds:g}. It was here:\n{stack}"
-        ) from None
+            raise MechanismError(
+                f"{self._sampler.name} hangs: a run, or the reading of its output, did not end "
+                f"within max_seconds={self.max_seconds:g}. It was here:\n{out.stack}"
+            ) from None
 
 
 def explaining_seconds(deadline: Deadline) -> float:

@@ -1,26 +1,40 @@
-"""Counts of an event on held-out samples: a readable one, or a learned attack.
+"""Counts of an event on held-out samples, and how they are presented: in words and pictures.
 
-Every auditor ends here, with the event that its search, or its bets, came up with.
+Every auditor ends here, with the event that its search, or its bets, came up with: a readable one,
+or a learned attack. Nothing but the counts is run for what is shown.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from pytest_dp.auditors.budget import SHARE_OF_FEW, Budget
-from pytest_dp.auditors.pool import Pool
+from pytest_dp.auditors.pair_state import Pool
 from pytest_dp.auditors.session import Session
 from pytest_dp.auditors.witness import Witness
-from pytest_dp.basics.arrays import Ints
+from pytest_dp.basics.arrays import Floats, Ints
 from pytest_dp.basics.errors import DependentRuns
 from pytest_dp.betting.bars import Bars, Tally, bars_of
 from pytest_dp.betting.scores import Attack
+from pytest_dp.counterexample import diagnose
 from pytest_dp.outputs.paired_outputs import first_pairs
 from pytest_dp.privacy import Guarantee
-from pytest_dp.results.pictures import Histogram
+from pytest_dp.results.outcome import (
+    Histogram,
+    Interval,
+    Pictures,
+    Points,
+    points,
+    round_for_drawing,
+)
+from pytest_dp.results.result import Counterexample
+from pytest_dp.results.screened import Screened
 from pytest_dp.running.deadline import OutOfTime
 from pytest_dp.running.sampler import SampleRequest
 from pytest_dp.running.streams import Purpose, stream
@@ -44,6 +58,10 @@ CUT_OFF = (
     "the time to describe a violation was over before all was counted: this machine is slow, or "
     "busy; run it again to see more"
 )
+
+MIN_TIMES = 3.0
+"""How many times the claim the movement has to be, to be told. Smaller ones are told already by the
+line that is blamed, as noise that is a little too small."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,3 +196,106 @@ def bound_of(
 ) -> Bound:
     """Return the bound by the counts, with confidence 1 - `alpha`."""
     return proof(guarantee).bound(tested.counts, tested.share * alpha)
+
+
+def movement_sentence(screened: Screened, guarantee: Guarantee) -> str:
+    """Return how far one record moves the answer, and what the noise covers; empty if unknown.
+
+    It is told of claims of eps and mu, whose noise covers its scale times the claim.
+    """
+    finite = [moved.movement for moved in screened.largest if moved.movement.loss < math.inf]
+    if guarantee.parameter not in ("eps", "mu") or not finite:
+        return ""
+    largest = finite[0]
+    if not largest.scale or largest.loss < MIN_TIMES * guarantee.claimed:
+        return ""
+    covered = largest.scale * guarantee.claimed
+    if largest.answer <= covered:  # several numbers move, and their losses add up
+        return ""
+    return (
+        f"One record changes the answer by up to {largest.answer:.3g} "
+        f"(of {screened.screened:,} pairs tried); the noise is enough for {covered:.3g}."
+    )
+
+
+def describe_attack(bound: Bound, witness: Witness) -> str:
+    """Return the event with its counts."""
+    c1, n1, c2, n2 = bound.counts.four
+    loss = bound.guarantee.spanning(*(f"{end:.3g}" for end in bound.loss))
+    return f"{witness.event}: in {c1:,} of {n1:,} runs on D, {c2:,} of {n2:,} on D'; {loss}"
+
+
+def describe_seen_attack(counts: Counts, witness: Witness) -> str:
+    """Return the event with its counts among the outputs that were bet on."""
+    c1, n1, c2, n2 = counts.four
+    return f"{witness.event}: in {c1:,} of {n1:,} runs on D, {c2:,} of {n2:,} on D', as bet on"
+
+
+def counterexample(
+    pool: Pool,
+    witness: Witness,
+    bound: Bound,
+    screened: Screened,
+    before: Counts | None = None,
+) -> Counterexample:
+    """Return the counterexample that the counts give.
+
+    `bound` is of no counts where no effort was left for held-out runs. `before` is how often the
+    event came among the outputs that were bet on.
+    """
+    guarantee = bound.guarantee
+    event: Any = witness.event
+    counts, is_learned = bound.counts, isinstance(event, Attack)
+    searched = [pool.last[i] for i in witness.sides]
+    readable = None if is_learned else event
+    known = counts
+    if before is not None and not counts.c2 and (before.c2 or not counts.c1):
+        known = before  # a few held-out runs are no reason to say "never"
+    about: tuple[str, ...] = ()
+    if all(known.runs):
+        about = diagnose(readable, known.hits, known.runs, guarantee, searched)
+    moves = "" if witness.pair.beyond else movement_sentence(screened, guarantee)
+    return Counterexample(
+        d1=witness.pair.d1,
+        d2=witness.pair.d2,
+        event=event,
+        **bound.counterexample_fields(),
+        difference=witness.pair.difference,
+        params=witness.pair.params,
+        diagnosis=(*about, *([moves] if moves else [])),
+        examples=witness.examples,
+        bet_counts=None if before is None else before.hits,
+        bet_runs=None if before is None else before.runs,
+    )
+
+
+def attack_of(joint: Floats, sign: int) -> Points:
+    """Return the error rates of every threshold of a score, from the joint counts of a record."""
+    above1, above2 = (
+        np.concatenate([[0.0], np.cumsum(joint.sum(axis)[::-1])]) / joint.sum() for axis in (1, 0)
+    )
+    # Turned around, the attack points to D': what was missed is then a false alarm.
+    rates = (above2, 1 - above1) if sign > 0 else (1 - above1, above2)
+    return points(*rates)
+
+
+def with_curve(pictures: Pictures, witness: Witness) -> Pictures:
+    """Return the pictures with the error rates of every threshold of the learned score."""
+    joint = witness.state.record.joint
+    return replace(pictures, attack=attack_of(joint[0], witness.sign)) if joint else pictures
+
+
+def pictures_of(bound: Bound, tested: Tested, *, violated: bool) -> Pictures:
+    """Return the event's error rates and, if it breaks the claim, the counted outputs as bars."""
+    drawn = tested.bars if violated else None
+    if not bound.counts.n1:
+        return Pictures(outputs=drawn)
+    c1, n1, c2, n2 = bound.counts.four
+    (low1, high1), (low2, high2) = bound.intervals
+    positives, negatives = (low2, c2 / n2, high2), (1 - high1, 1 - c1 / n1, 1 - low1)
+    return Pictures(event=(_interval(positives), _interval(negatives)), outputs=drawn)
+
+
+def _interval(ends: Iterable[float]) -> Interval:
+    low, middle, high = map(round_for_drawing, ends)
+    return low, middle, high

@@ -1,28 +1,34 @@
-"""Tests of whether runs of one mechanism, in their order, are independent of each other.
+"""Tests of whether runs of one mechanism are independent: of each other, and of where they started.
 
 Where nothing can be started afresh, an answer that is drawn once and then repeated is told from
-missing noise by this alone. What was drawn once and is never repeated as it is, such as noise of a
-session to which each answer adds more, is not seen.
+missing noise by the order of runs alone. What was drawn once and is never repeated as it is, such
+as noise of a session to which each answer adds more, is not seen.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from pytest_dp.auditors.starting_afresh import Copies, binary_events
-from pytest_dp.basics.arrays import Bools, Floats, Ints, Outputs
+from pytest_dp.basics.arrays import Bools, Floats, Ints, Outputs, join_outputs
 from pytest_dp.basics.reprs import safe_repr
+from pytest_dp.betting.bars import Tally
+from pytest_dp.betting.scores import Attack
+from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.leaves import NUMBER
 from pytest_dp.outputs.table import Table, tabulate
+from pytest_dp.running.sharing import surprise
 from pytest_dp.statistics import assumptions
 from pytest_dp.statistics.assumptions import NOT_IID
 
+MAX_PLACES = 32
+"""Places of an output that are looked at for dependence. More take longer; fewer miss it."""
 MAX_CHUNKS = 64
 """Chunks of runs that are compared. More see what changes often; fewer what changes slowly."""
-
 LAGS = 1, 2, 3, 5, 8, 13, 21, 55
 """How far apart the runs are that are compared. More lags see more periods, and take longer."""
 BLOCKS = 16
@@ -34,15 +40,111 @@ DIGITS = 8
 """Significant digits below which a number may be one of a few values, such as a multiple of 0.1."""
 GRID = 2.0**20
 """Fractions of a power of two that are at most this fine may be noise on a grid."""
+COMPARED_RUNS = 8
+"""Runs of each process that show whether all draw alike. More take longer; fewer miss it."""
+
+Starts = list[Outputs]
+"""Outputs of each of some starts, as many of each."""
 
 
-def dependence(outputs: tuple[Outputs, Outputs], event: Any) -> str:
-    """Return why runs on two inputs do not look independent, or nothing if they do.
+def binary_events(table: Table, event: Any) -> Iterator[Bools]:
+    """Yield which outputs are in the event, and in about the upper half at each place."""
+    if isinstance(event, Event):
+        yield event.mask(table)
+    elif isinstance(event, Attack):
+        yield Tally(event).hits(table)[0]
+    for place in table.places[:MAX_PLACES]:
+        numbers, codes = table.leaf(place)
+        is_number = codes == NUMBER
+        if is_number.any():
+            middle = np.median(numbers[is_number])
+            above = is_number & (numbers > middle)
+            yield above if above.any() else is_number & (numbers >= middle)
+        if not is_number.all():
+            values, counts = np.unique(codes[~is_number], return_counts=True)
+            yield codes == values[counts.argmax()]
+
+
+def start_dependence(starts: Starts, event: Any) -> str:
+    """Return how outputs tell which start they came from, or nothing if they do not."""
+    table, start = tabulate(join_outputs(starts)), _numbers_of(starts)
+    keeps = keep_answers(starts) and not by_chance(starts)
+    if keeps or assumptions.repeats(hashes(table), start) < NOT_IID:
+        return f"it repeats what it gave before ({examples_of(starts)})"
+    for inside in binary_events(table, event):
+        if assumptions.pairs_agree(inside.reshape(len(starts), -1)) < NOT_IID:
+            return f"what it gave once it gives again ({examples_of(starts)})"
+        if why := _unlike(inside, start, "starts"):
+            return f"{why} ({examples_of(starts)})"
+    return ""
+
+
+def order_dependence(starts: Starts, event: Any) -> str:
+    """Return how outputs tell how many runs of a start came before, or nothing if they do not."""
+    table, run = tabulate(join_outputs(starts)), np.arange(len(starts[0]))
+    whys = (
+        _unlike(inside, np.tile(run, len(starts)), "runs of each")
+        for inside in binary_events(table, event)
+    )
+    return next(filter(None, whys), "")
+
+
+def _numbers_of(starts: Starts) -> Ints:
+    return np.repeat(np.arange(len(starts)), len(starts[0]))
+
+
+def _unlike(inside: Bools, group: Ints, what: str) -> str:
+    """Return that outputs are more often in an event in some groups than in others, if so."""
+    sizes = np.bincount(group)
+    hits = np.bincount(group, inside).astype(np.int64)
+    if assumptions.same_in_all_chunks(hits, sizes, MAX_CHUNKS)[0] >= NOT_IID:
+        return ""
+    shares = ", ".join(f"{100 * share:.0f} %" for share in hits[:4] / sizes[:4])
+    return f"an event held in {shares}, ... of the outputs of the first {what}"
+
+
+def examples_of(starts: Starts) -> str:
+    """Return two outputs of each of the first starts, as text."""
+    return "; ".join(f"{safe_repr(start[0])}, {safe_repr(start[-1])}" for start in starts[:3])
+
+
+def keep_answers(starts: Starts) -> bool:
+    """Return whether each start gives one answer again and again, and not all give the same."""
+    texts = [{safe_repr(output) for output in start} for start in starts]
+    return max(map(len, texts)) == 1 < len(set().union(*texts))
+
+
+def by_chance(starts: Starts) -> bool:
+    """Return whether independent runs might repeat what each start gave first: a coin soon does."""
+    first = surprise([safe_repr(start[0]) for start in starts])
+    return (len(starts[0]) - 1) * first < -math.log(NOT_IID)
+
+
+def draw_alike(starts: Starts) -> bool:
+    """Return whether processes draw the same values, as forks of a reserve of random bytes do.
+
+    Compiled code may keep such a reserve. The n-th outputs of many processes are then one value,
+    which is rare among the others. Its chance is bounded by its share of the other outputs, counted
+    with one more, for any of these values.
+    """
+    texts = np.array([[safe_repr(out) for out in start[:COMPARED_RUNS]] for start in starts])
+    for run, here in enumerate(texts.T):
+        values, counts = np.unique(here, return_counts=True)
+        others = np.delete(texts, run, axis=1)
+        share = (np.sum(others == values[counts.argmax()]) + 1) / (others.size + 1)
+        most = int(counts.max())
+        if len(here) * math.comb(len(here), most) * share**most < NOT_IID:
+            return True
+    return False
+
+
+def run_dependence(outputs: tuple[Outputs, Outputs], event: Any) -> str:
+    """Return why runs on two inputs, in their order, do not look independent; nothing if they do.
 
     Each p-value has to be below that of all such checks to count.
     """
     tables = tuple(map(tabulate, outputs))
-    if all(is_event_constant(table, event) for table in tables):
+    if all(_is_event_constant(table, event) for table in tables):
         return "each input always got the same answer"
     for table, other in (tables, tables[::-1]):
         for place in table.places:
@@ -50,9 +152,7 @@ def dependence(outputs: tuple[Outputs, Outputs], event: Any) -> str:
             if repeated > MAX_REPEATED:
                 return f"{100 * repeated:.0f} % of its answers repeat an earlier one to all digits"
         for inside in binary_events(table, event):
-            sizes = np.bincount(np.arange(len(inside)) * BLOCKS // len(inside))
-            hits = np.bincount(np.arange(len(inside)) * BLOCKS // len(inside), inside)
-            if assumptions.same_in_all_chunks(hits.astype(np.int64), sizes, BLOCKS)[0] < NOT_IID:
+            if _unlike(inside, np.arange(len(inside)) * BLOCKS // len(inside), "stretches"):
                 return "its answers change in the course of the runs"
             lags = [lag for lag in LAGS if assumptions.runs_depend(inside, lag) < NOT_IID]
             if lags:
@@ -60,7 +160,7 @@ def dependence(outputs: tuple[Outputs, Outputs], event: Any) -> str:
     return ""
 
 
-def is_event_constant(table: Table, event: Any) -> bool:
+def _is_event_constant(table: Table, event: Any) -> bool:
     """Return whether the event, or without one all of the output, is the same in all runs."""
     events = list(binary_events(table, event))
     return all(inside.all() or not inside.any() for inside in (events[:1] if event else events))
@@ -83,31 +183,3 @@ def _share_of_repeats(values: Floats, others: Floats) -> float:
     again = (counts > 1) & (found * GRID != np.round(found * GRID))
     long = [value != float(f"{value:.{DIGITS}g}") for value in found[again]]
     return float((counts[again][long] - 1).sum() / max(len(values), 1)) if again.any() else 0.0
-
-
-def told_apart(copied: Copies, table: Table, event: Any) -> str:
-    """Return how outputs tell which copy they came from, or nothing if they do not."""
-    copy = np.repeat(np.arange(len(copied)), len(copied[0]))
-    if assumptions.repeats(hashes(table), copy) < NOT_IID:
-        return "it repeats what it gave before"
-    for inside in binary_events(table, event):
-        if assumptions.pairs_agree(inside.reshape(len(copied), -1)) < NOT_IID:
-            return "what a copy of it gave once it gives again"
-        if why := unlike(inside, copy, "copies of it"):
-            return why
-    return ""
-
-
-def unlike(inside: Bools, group: Ints, what: str) -> str:
-    """Return that outputs are more often in an event in some groups than in others, if so."""
-    sizes = np.bincount(group)
-    hits = np.bincount(group, inside).astype(np.int64)
-    if assumptions.same_in_all_chunks(hits, sizes, MAX_CHUNKS)[0] >= NOT_IID:
-        return ""
-    shares = ", ".join(f"{100 * share:.0f} %" for share in hits[:4] / sizes[:4])
-    return f"an event held in {shares}, ... of the outputs of the first {what}"
-
-
-def examples_of(outputs: Copies) -> str:
-    """Return two outputs of each of the first copies, as text."""
-    return "; ".join(f"{safe_repr(copy[0])}, {safe_repr(copy[-1])}" for copy in outputs[:3])

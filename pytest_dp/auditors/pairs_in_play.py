@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import filterfalse
 from typing import Any
 
-from pytest_dp.auditors.pair_state import PairState, look_for_target
-from pytest_dp.auditors.pool import Pool, check_raised
+from pytest_dp.auditors.pair_state import PairState, Pool, check_raised, look_for_target
 from pytest_dp.auditors.session import Session
 from pytest_dp.basics.arrays import Outputs
 from pytest_dp.basics.reprs import LABEL_LENGTH
-from pytest_dp.betting.betting_loop import FIRST_PROPOSED, NEW_PAIR_EDGE, PROPOSED_SHARE, PairQueue
+from pytest_dp.betting.betting_loop import FIRST_PROPOSED, NEW_PAIR_EDGE, PairQueue
 from pytest_dp.data import describe, kind_of
 from pytest_dp.data.conversion import length
 from pytest_dp.outputs.paired_outputs import TOTAL_ROOM, PairedOutputs
@@ -33,22 +33,15 @@ SMALL_RECORDS, MIN_PROPOSED = 100, 100
 """Records of an input up to which proposed pairs get all outputs that they get in any case, and the
 outputs that they get where inputs have many more. More take longer on data frames; with fewer, the
 search sees few inputs."""
-MAX_LEFT_OUT = 20
-"""Pairs that are left out in a row, until the audit outside of the claim ends. More: it searches in
-vain; fewer: it ends while pairs outside of the claim are yet to come."""
-OUTPUTS_ON_FARTHEST = 1_000
-"""Pairs of outputs that are drawn at least where the answer moves farther than the claim allows.
-More take longer where it moves so by mistake; fewer give up pairs that break the claim by little.
-"""
 
 
 class ClaimPairs(PairQueue[PairState]):
     """The pairs of a claim, and those that a search proposes, as a queue.
 
     Those of which `is_apart` holds are left out, and kept in `left_out`. The `urgent` ones, which
-    the claim or the search for movement gives, are looked at before all others. The pairs that an
-    `earlier` queue has left out are proposed first, and its inputs keep their numbers. The
-    `farthest` ones, on which the answer moves farther than the claim allows, are not given up soon.
+    the claim or the search for movement gives, are looked at before all others. The `waiting` ones,
+    which an earlier queue has left out, are proposed first. The search ends where `most_left_out`
+    pairs in a row are left out.
     """
 
     def __init__(
@@ -58,17 +51,13 @@ class ClaimPairs(PairQueue[PairState]):
         given: Sequence[Pair],
         is_apart: Callable[[Pair], bool] = lambda _: False,
         urgent: Sequence[Pair] = (),
-        earlier: ClaimPairs | None = None,
-        farthest: Iterable[Pair] = (),
+        waiting: Iterable[Pair] = (),
+        most_left_out: float = math.inf,
     ) -> None:
-        self.source = source
-        self.pool: Pool = Pool() if earlier is None else earlier.pool
+        self.source, self.pool = source, Pool()
         self.left_out: list[Pair] = []
-        self._waiting = [] if earlier is None else list(earlier.left_out)
-        self._most_left_out = math.inf if earlier is None else MAX_LEFT_OUT
-        on_proposed = 0.0 if earlier is None else PROPOSED_SHARE * earlier.drawn
+        self._waiting, self._most_left_out = filterfalse(is_apart, waiting), most_left_out
         self._guarantee, self._is_apart = guarantee, is_apart
-        self._farthest = {pair.content for pair in farthest}
         self._room = max(MIN_ROOM, TOTAL_ROOM // max(len(given), 1))
         places = {id(pair): at for at, pair in enumerate(given)}
         first = [places[id(pair)] for pair in urgent if id(pair) in places]
@@ -76,7 +65,7 @@ class ClaimPairs(PairQueue[PairState]):
         inputs = (data for pair in given for data in (pair.d1, pair.d2))
         records = max((length(data) for data in inputs if kind_of(data)), default=1)
         at_first = FIRST_PROPOSED * SMALL_RECORDS // max(records, SMALL_RECORDS)
-        on_proposed = max(at_first, MIN_PROPOSED, on_proposed)
+        on_proposed = max(at_first, MIN_PROPOSED)
         super().__init__(given, self._next_proposed, self._state_of, on_proposed, first, proposed)
 
     @property
@@ -96,10 +85,7 @@ class ClaimPairs(PairQueue[PairState]):
 
     def _state_of(self, number: int, pair: Pair) -> PairState:
         input1, input2 = map(self.pool.add, pair.inputs)
-        state = PairState(number, pair, PairedOutputs(self._room), input1=input1, input2=input2)
-        if pair.content in self._farthest:
-            state.known_edge, state.known_until = NEW_PAIR_EDGE, OUTPUTS_ON_FARTHEST
-        return state
+        return PairState(number, pair, PairedOutputs(self._room), input1=input1, input2=input2)
 
     def _propose_urgent(self, most: int) -> Iterator[Pair]:
         """Yield so many pairs at most on which the answer moves farther than the claim allows."""
@@ -113,13 +99,12 @@ class ClaimPairs(PairQueue[PairState]):
                 yield pair
 
     def _next_proposed(self) -> Pair | None:
-        while self._waiting:
-            if not self._is_apart(waiting := self._waiting.pop(0)):
-                return waiting
-        left_out = len(self.left_out)
+        if (pair := next(self._waiting, None)) is not None:
+            return pair
+        most = len(self.left_out) + self._most_left_out
         while (pair := self.source.more()) is not None and self._is_apart(pair):
             self.left_out.append(pair)
-            if len(self.left_out) - left_out >= self._most_left_out:
+            if len(self.left_out) >= most:
                 return None
         return pair
 

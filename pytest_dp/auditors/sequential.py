@@ -2,7 +2,7 @@
 
 A `betting_audit` bets batch by batch; wealth that reaches 1 / alpha refutes the claim
 (`pytest_dp.statistics.ledger`). The event of a violation is then counted on held-out samples, to be
-shown (`concluding`).
+shown (`violation_shown`).
 
 Where the mechanism's random numbers can be set, both outputs of a pair are drawn with the same
 ones: only the noise that their inputs do not share is then left to tell apart.
@@ -12,18 +12,59 @@ Source: Bichsel, Gehr, Drachsler-Cohen, Tsankov, Vechev, "DP-Finder", CCS 2018 (
 
 from __future__ import annotations
 
+import math
+from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
+from pytest_dp.auditors.audit_result import AuditResult
 from pytest_dp.auditors.betting_audit import BettingAudit
-from pytest_dp.auditors.budget import COUPLED_SHARE
-from pytest_dp.auditors.concluding import conclude, with_what_is_beyond
-from pytest_dp.auditors.loss_oracle import losses_of
+from pytest_dp.auditors.budget import COUPLED_SHARE, agreeing
+from pytest_dp.auditors.held_out import CUT_OFF, describe_seen_attack, with_curve
+from pytest_dp.auditors.loss_oracle import OTHER_OUTPUTS, losses_of
+from pytest_dp.auditors.pair_state import (
+    PairState,
+    blind,
+    cannot_be_read,
+    nearly_empty,
+    never_varies,
+    note_left_out,
+)
 from pytest_dp.auditors.session import AuditFinding, Session
+from pytest_dp.auditors.stopping import Caught, note_of_far_below
+from pytest_dp.auditors.violation_shown import (
+    counterexample_in_time,
+    find_attack_in_time,
+    seen_before,
+    show_violation,
+)
+from pytest_dp.auditors.witness import ALIKE
+from pytest_dp.basics.errors import MechanismError
+from pytest_dp.basics.reprs import SHORT_LENGTH, plural
+from pytest_dp.counterexample import in_one_sentence
+from pytest_dp.data import describe
+from pytest_dp.pairs.unreached import lines_in_words
+from pytest_dp.results.outcome import Estimate, Pictures
+from pytest_dp.results.result import Verdict
 from pytest_dp.running.chunks import Input
 from pytest_dp.running.deadline import OutOfTime
 from pytest_dp.running.per_run import CannotCouple
 from pytest_dp.running.row_aligned import TRIAL_RUNS
 from pytest_dp.running.streams import Purpose
+from pytest_dp.statistics.power import DELTAS, differs, would_show
+
+NO_DIFFERENCE = (
+    "with the same random numbers, both inputs of every pair gave the same outputs: do the inputs "
+    "differ in anything that the mechanism looks at?"
+)
+TOO_FEW = (
+    "too few samples to distinguish the two inputs of any pair, for any loss of the mechanism: "
+    "raise max_samples or max_seconds"
+)
+WAYS_TO_BE_QUICKER = (
+    "vectorized=, if one call can give many outputs; inputs of fewer records; composes=, if parts "
+    "of it have claims of their own; a larger max_seconds, for runs at night"
+)
 
 
 def audit(session: Session) -> AuditFinding:
@@ -67,5 +108,240 @@ def _play_and_conclude(bets: BettingAudit) -> AuditFinding:
         bets.session.budget.refuse_hung(out)
         bets.late = True
     bets.rest_on_what_is_known()
-    bets.play_beyond(bets.session.budget.bets_deadline())
+    bets.play_outside(bets.session.budget.bets_deadline())
     return with_what_is_beyond(bets, conclude(bets))
+
+
+def conclude(bets: BettingAudit) -> AuditFinding:
+    """Return the verdict of the bets, and the strongest attack: counted anew if it refuted."""
+    session, known = bets.session, bets.known
+    facts, states = _facts_of_bets(bets), bets.learned_pairs()
+    if not states and not known.runs:
+        _note_if_late(bets)
+        return AuditFinding(session.result("inconclusive", **facts))
+    if not bets.refuted:
+        return AuditFinding(_claim_that_stands(bets, states, facts))
+    shown, pair = show_violation(bets, states)
+    # after the counts, as it may take some of the samples that are left
+    loss, not_exact = known.estimate(bets.seen, violated=True)
+    if loss is not None and shown["lower"] > loss.value + loss.error:
+        loss, not_exact = None, OTHER_OUTPUTS
+    _note_if_late(bets)
+    _note_cheaper_claim(bets)
+    facts |= shown | {"estimate": loss, "not_exact": not_exact}
+    return AuditFinding(session.result("violated", p_value=_p_value(bets), **facts), pair)
+
+
+def with_what_is_beyond(bets: BettingAudit, finding: AuditFinding) -> AuditFinding:
+    """Return what was found of a claim that stands, with what breaks it beyond what it gives."""
+    result, session, outside = finding.result, bets.session, bets.outside
+    if result.violated or outside is None or not outside.refuted:
+        return finding
+    known = [s for s in outside.seen if s.binnings and session.is_report_only(s.pair)]
+    said = len(session.sampler.notes)
+    try:
+        shown, pair = show_violation(outside, known)
+    except MechanismError as error:
+        session.sampler.note(f"{error} That happened outside the declared inputs")
+        return replace(finding, result=replace(result, notes=tuple(session.sampler.notes)))
+    facts = shown | {"e_value": outside.e_value, "bet_samples": 2 * outside.drawn}
+    beyond = session.result("violated", p_value=_p_value(outside), **facts)
+    beyond = replace(beyond, notes=beyond.notes[said:], hindrances=(), earlier_runs=0)
+    return AuditFinding(result, beyond=AuditFinding(beyond, pair))
+
+
+def _p_value(bets: BettingAudit) -> float:
+    alpha = bets.session.budget.alpha
+    return agreeing(min(bets.p_value, 1.0), alpha, violated=bets.refuted)
+
+
+def _facts_of_bets(bets: BettingAudit) -> dict[str, Any]:
+    """Return fields of the result that tell of the bets; what was left out is noted."""
+    session, claimed = bets.session, bets.queue.claimed
+    seen = min(len(bets.seen), claimed)
+    outside = [] if bets.outside is None else bets.outside.seen
+    if seen < claimed > 1 and not bets.refuted:
+        note_left_out(session.sampler, seen, len(session.pairs))
+    return {
+        "e_value": bets.e_value,
+        "bet_samples": bets.earlier.samples + (0 if bets.refuted_before else 2 * bets.drawn),
+        "evidence": None if session.earlier is None else bets.evidence,
+        "pairs": (seen, claimed),
+        "proposed": len(bets.seen) - seen + len(outside),
+        "stopped_early": bets.satisfied,
+    }
+
+
+def _claim_that_stands(
+    bets: BettingAudit, states: list[PairState], facts: dict[str, Any]
+) -> AuditResult:
+    """Return the result of a claim that was not refuted, with notes on what it is worth."""
+    session, known = bets.session, bets.known
+    _note_searched(bets)
+    facts |= {"p_value": _p_value(bets), "unreached": _note_unreached(bets)}
+    facts["lower"], seen = bets.ledger.lower, ""
+    if not known.runs:
+        seen = _add_strongest(bets, states, facts)
+    loss, facts["not_exact"] = known.estimate(bets.seen, violated=False)
+    if loss is not None and not known.runs and facts["lower"] > loss.value + loss.error:
+        loss, facts["not_exact"] = None, OTHER_OUTPUTS
+    _note_if_late(bets)
+    by_features = session.settings.features is not None
+    if never_varies(session.sampler, bets.pool, by_features=by_features):  # it notes why
+        return session.result("inconclusive", **facts)
+    if known.runs:
+        resolution = math.inf if loss is None else loss.value
+        return session.result("no violation", estimate=loss, resolution=resolution, **facts)
+    _note_cheaper_claim(bets)
+    caught = bets.caught
+    facts |= {"estimate": loss, "resolution": caught.at, **_of_delta(bets, caught)}
+    if loss is not None and loss.pairs == bets.queue.claimed:
+        facts["may_lose"] = None  # as it is known
+    elif caught.is_far_below(session.guarantee) and not _are_alike(bets, states):
+        facts |= {"far_below": caught.now, "resolution": math.inf}
+    verdict = _verdict_by_samples(bets, states, caught, facts, seen)
+    return session.result(verdict, **facts)
+
+
+def _verdict_by_samples(
+    bets: BettingAudit, states: list[PairState], caught: Caught, facts: dict[str, Any], seen: str
+) -> Verdict:
+    """Return the verdict on a claim that stands by bets alone, with notes on what it is worth.
+
+    `seen` is the sentence on where a claim is suspect. It is inconclusive if no violation would
+    have been caught, or if nothing tells inputs apart, which is told in `facts`.
+    """
+    session, known = bets.session, bets.known
+    if suspects := known.suspects():
+        facts["estimate"], suspicion = known.suspicion()
+        d1, d2 = (describe(data, SHORT_LENGTH) for data in suspects[0].pair.inputs)
+        seen = seen or f"That is the loss on D = {d1} and D' = {d2}"
+        said = ". ".join(part for part in (suspicion, seen, known.cheaper_claim()) if part)
+        session.sampler.note(said, hinders=True, first=True)
+        return "inconclusive"
+    loss: Estimate | None = facts["estimate"]
+    if _is_blind(bets, states, caught.by_bets, estimated=loss is not None):
+        facts |= {"blind": True, "resolution": math.inf}
+        return "inconclusive"
+    if math.isinf(caught.by_bets):
+        return "inconclusive"
+    if "far_below" in facts:
+        said = note_of_far_below(session.guarantee, caught.now, nearly_empty(bets.pool))
+        session.sampler.note(said, hinders=True)
+        return "no violation"
+    if facts["may_lose"] is None or (known.against and known.is_within):
+        why = known.against or "real runs did not agree with it on all pairs that were tried"
+        session.sampler.note(f"the grade rests on samples, not on the computed loss: {why}")
+    margin, now = session.settings.margin, facts["may_lose"] or session.guarantee.claimed
+    if bets.satisfied and session.guarantee.noise_below(now) <= margin:
+        session.sampler.note(
+            f"stopped at the margin: noise {margin:g} times too small would have been caught"
+        )
+    return "no violation"
+
+
+def _of_delta(bets: BettingAudit, caught: Caught) -> dict[str, Any]:
+    """Return fields of the result of a claim that stands: what it may lose now, and rare leaks."""
+    session = bets.session
+    fields = {"may_lose": caught.now, "rarest": caught.rarest, "misses_delta": False}
+    if caught.sees(session.guarantee):
+        return fields
+    runs = session.settings.max_samples
+    fields["misses_delta"] = bets.could_see_delta(runs / max(2 * bets.drawn, 1))
+    more = "more" if fields["misses_delta"] else "no affordable number of"
+    session.sampler.note(
+        f"leaks {DELTAS} times as likely as delta={session.guarantee.delta:g} may go unseen: "
+        f"{more} runs could show them"
+    )
+    return fields
+
+
+def _add_strongest(bets: BettingAudit, states: list[PairState], facts: dict[str, Any]) -> str:
+    """Add the strongest attack, as bets saw it, to the fields of a claim that stands.
+
+    Return a sentence on it if its pair is suspect; else an empty text.
+    """
+    suspects = bets.known.suspects()
+    states = [state for state in states if state in suspects] or states
+    witness = find_attack_in_time(bets, states, ALIKE)
+    if witness is None:
+        return ""
+    pairs = witness.state.outputs.pairs
+    facts["strongest"] = describe_seen_attack(seen_before(witness, pairs), witness)
+    facts["pictures"] = with_curve(Pictures(), witness)
+    if witness.state in suspects:
+        with suppress(OutOfTime):
+            return in_one_sentence(counterexample_in_time(bets, witness, None, pairs))
+    return ""
+
+
+def _is_blind(
+    bets: BettingAudit, states: list[PairState], caught: float, *, estimated: bool
+) -> bool:
+    """Return whether no feature distinguishes the inputs of any pair, though one should.
+
+    Return False if both inputs always gave the same outputs with the same random numbers, or if the
+    loss is `estimated` otherwise. Note why no difference was found.
+    """
+    sampler = bets.session.sampler
+    if any(differs(state.record) for state in states):
+        return False
+    if _are_alike(bets, states):
+        sampler.note(NO_DIFFERENCE, hinders=True)
+    elif not would_show(bets.planned()):
+        if math.isfinite(caught):
+            sampler.note(TOO_FEW, hinders=True)
+    elif not estimated:
+        sampler.note(blind(bets.pool), hinders=True)
+        return True
+    return False
+
+
+def _are_alike(bets: BettingAudit, states: list[PairState]) -> bool:
+    """Return whether both inputs always gave the same outputs, with the same random numbers."""
+    return not cannot_be_read(bets.pool) and all(state.outputs.alike() for state in states)
+
+
+def _note_cheaper_claim(bets: BettingAudit) -> None:
+    """Note which claim needs fewer runs, if one does."""
+    if advice := bets.known.cheaper_claim():
+        bets.session.sampler.note(advice)
+
+
+def _note_if_late(bets: BettingAudit) -> None:
+    """Note that an audit was cut off, what it has not come to, and what makes it quicker."""
+    session, queue = bets.session, bets.queue
+    if not bets.late:
+        return
+    if session.budget.report_deadline is not None and session.budget.seconds_before_limit > 0:
+        session.sampler.note(CUT_OFF)
+        return
+    unseen = queue.claimed - len([state for state in queue.seen_given if state.binnings])
+    left = [f"{unseen:,} of {plural(queue.claimed, 'pair')} not looked at well"] * (unseen > 0)
+    left += ["the search for further inputs not finished"] * (not queue.source.exhausted)
+    session.sampler.note(
+        f"cut off after max_seconds={session.settings.max_seconds:g}, with "
+        f"{session.sampler.runs:,} of {session.budget.max_samples:,} samples"
+        + "".join(f"; {part}" for part in left)
+    )
+    if not bets.satisfied:
+        session.sampler.note(f"what may help an audit that takes long: {WAYS_TO_BE_QUICKER}")
+
+
+def _note_searched(bets: BettingAudit) -> None:
+    """Note how many pairs a search proposed, and what it could not do."""
+    proposed = bets.queue.source.proposed_by
+    if proposed:
+        parts = ", ".join(f"{count:,} by {name}" for name, count in proposed.items())
+        total = plural(sum(proposed.values()), "more pair")
+        bets.session.sampler.note(f"a search proposed {total}: {parts}")
+    for note in bets.queue.source.notes():
+        bets.session.sampler.note(note)
+
+
+def _note_unreached(bets: BettingAudit) -> tuple[str, ...]:
+    """Return places in the mechanism's code that no input reached, with a note."""
+    places = bets.queue.source.screener.unreached()
+    if places:
+        bets.session.sampler.note(lines_in_words(places), hinders=True)
+    return tuple(map(str, places))

@@ -1,35 +1,55 @@
-"""The session and the finding of an audit: values that its stages hand to each other."""
+"""The first stage of an audit: from a claim to its session; and the finding that stages hand on."""
 
 from __future__ import annotations
 
 import math
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from joblib import cpu_count
 
 from pytest_dp.auditors.audit_result import AuditResult
-from pytest_dp.auditors.budget import Budget, start_watch
-from pytest_dp.claiming.claim import Claim
-from pytest_dp.claiming.method_settings import Method
-from pytest_dp.claiming.settings import Settings
+from pytest_dp.auditors.budget import Budget, compute_within, start_watch
+from pytest_dp.basics.clocks import Stopwatch
+from pytest_dp.basics.errors import ClaimError
+from pytest_dp.basics.reprs import on_one_line
+from pytest_dp.claiming.claim import Claim, Promise
+from pytest_dp.claiming.method_settings import Method, OneRun
+from pytest_dp.claiming.settings import Settings, unused_settings
 from pytest_dp.data import describe
-from pytest_dp.pairs import Pair
+from pytest_dp.pairs import Pair, make_pair_source, resolve_promise
+from pytest_dp.pairs.canaries import check_relation
 from pytest_dp.pairs.sources import PairSource
 from pytest_dp.privacy import Guarantee
-from pytest_dp.results.evidence import Evidence
+from pytest_dp.protocols import Search
+from pytest_dp.registry import load
+from pytest_dp.results.evidence import Evidence, e_value
 from pytest_dp.results.result import Verdict
 from pytest_dp.results.screened import Screened
-from pytest_dp.running.calling import Call
+from pytest_dp.running.calling import Call, prepare
+from pytest_dp.running.deadline import OutOfTime
 from pytest_dp.running.sampler import Progress, Sampler
 from pytest_dp.running.streams import claim_seed
 
-if TYPE_CHECKING:
-    from pytest_dp.basics.clocks import Stopwatch
-
 MAX_SHOWN_INPUT = 120
 """Characters of an input in the description of a pair. Longer ones hide how D and D' differ."""
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """The pairs and evidence of earlier audits, asked for once a promise's inputs are looked up."""
+
+    pairs: Callable[[Promise], list[Pair]] = lambda promise: []  # noqa: ARG005
+    """What broke the promise before, to be tried first."""
+    evidence: Callable[[Promise, int], Evidence | None] = lambda promise, seed: None  # noqa: ARG005
+    """What runs of the same audit with other seeds have shown; None if nobody collects it, so that
+    this one leaves none either."""
+
+
+NO_PAST = Past()
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +92,19 @@ class Session:
 
     def result(self, verdict: Verdict, **outcome: Any) -> AuditResult:
         """Return a result, with everything filled in that does not depend on the method."""
-        defaults: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "lower": 0.0,
             "p_value": None,
             "e_value": None,
             "resolution": math.inf,
+            "screened": self.screened.screened,
         }
+        if self.screened.largest:
+            largest = self.screened.largest[0]
+            d1, d2 = (describe(data, MAX_SHOWN_INPUT) for data in largest.pair.inputs)
+            difference = f" ({largest.pair.difference})" if largest.pair.difference else ""
+            fields["largest_movement"] = largest.movement.loss
+            fields["largest_pair"] = f"D = {d1}, D' = {d2}{difference}"
         return AuditResult(
             verdict=verdict,
             claim=self.claim,
@@ -94,7 +121,7 @@ class Session:
             notes=tuple(self.sampler.notes),
             hindrances=tuple(self.sampler.hindrances),
             earlier_runs=self.earlier.runs if self.earlier else 0,
-            **{**_screened_fields(self.screened), **defaults, **outcome},
+            **{**fields, **outcome},
         )
 
     def finding(self, verdict: Verdict, **outcome: Any) -> AuditFinding:
@@ -133,15 +160,82 @@ def begin_session(
     return Session(claim, source, settings, name, seed, sampler, budget)
 
 
-def _screened_fields(screened: Screened) -> dict[str, Any]:
-    """Return what a result says of the pairs that were screened."""
-    if not screened.largest:
-        return {"screened": screened.screened}
-    largest = screened.largest[0]
-    d1, d2 = (describe(data, MAX_SHOWN_INPUT) for data in (largest.pair.d1, largest.pair.d2))
-    difference = f" ({largest.pair.difference})" if largest.pair.difference else ""
-    return {
-        "screened": screened.screened,
-        "largest_movement": largest.movement.loss,
-        "largest_pair": f"D = {d1}, D' = {d2}{difference}",
-    }
+def prepare_session(
+    claim: Claim,
+    mechanism: Callable[..., Any],
+    settings: Settings,
+    name: str,
+    root: Path | None = None,
+    progress: Progress | None = None,
+    past: Past = NO_PAST,
+) -> Session:
+    """Return the session of a claim: its mechanism, its pairs, and its budget.
+
+    `root` is where ``"module:attribute"`` inputs are looked up. Raises ClaimError if the inputs are
+    no neighbours, or take too long to make.
+    """
+    call = prepare(mechanism, claim.arguments)
+    seed = claim_seed(name, mechanism) if settings.seed is None else settings.seed
+    where = "pairs" if claim.promise.inputs is None else "inputs"
+    written = f"{where}={on_one_line(getattr(claim.promise, where))}"
+    notes: list[str] = []
+    # a claim about games gives its method
+    method = settings.method if claim.promise.games is None else claim.effort["method"]
+    settings = replace(settings, seed=seed, method=method)
+    search = _search(claim, settings, notes)
+
+    def prepared() -> tuple[Claim, PairSource, Evidence | None]:
+        promise = resolve_promise(claim.promise, root, notes)
+        audited = replace(claim, promise=promise)
+        if isinstance(settings.method, OneRun):
+            check_relation(promise.relation)  # before pairs are looked for under it
+        constants = [] if search is None else search.compared_values(call, promise, settings)
+        remembered = past.pairs(promise)
+        if remembered:
+            notes.append(
+                "the pair that broke this claim the last time was tried first; an audit that is "
+                "repeated by its seed leaves it out"
+            )
+        wanted, told = settings.beyond != "off", notes if settings.method.repeats else None
+        source = make_pair_source(
+            audited, seed, written, remembered, told, constants, beyond=wanted
+        )
+        source = source if search is None else search.widen_source(source, promise, call, settings)
+        return audited, source, past.evidence(promise, seed)
+
+    load("method", settings.method.name)  # before the watch: what it imports takes a while
+    watch = start_watch()
+    try:
+        claim, source, earlier = compute_within(settings.max_seconds, prepared)
+    except OutOfTime:
+        relation = f" with {claim.promise.relation}" if claim.promise.relation else ""
+        raise ClaimError(
+            f"{written}{relation}: no pairs within max_seconds={settings.max_seconds:g}. A "
+            "function that yields inputs or neighbours may go on without end, but has to yield "
+            "some; it is asked for a few hundred at most."
+        ) from None
+    session = begin_session(claim, call, source, settings, name, progress, watch)
+    session = replace(session, earlier=earlier)
+    if earlier is not None and earlier.runs:
+        runs = "an earlier run" if earlier.runs == 1 else f"{earlier.runs:,} earlier runs"
+        value = f"{e_value(earlier.log_e_value):.2g}"
+        notes.append(
+            f"the evidence of {runs} counts as well: an e-value of {value} before this one"
+        )
+    if useless := unused_settings(claim.effort, settings.method.name):
+        notes.append(f"method {settings.method.name} does not use {', '.join(useless)}")
+    for note in notes:
+        session.sampler.note(note)
+    return session
+
+
+def _search(claim: Claim, settings: Settings, notes: list[str]) -> Search | None:
+    """Return the search for inputs, if the claim is audited by betting and gives some."""
+    if settings.method.name != "sequential" or claim.promise.inputs is None:
+        return None
+    try:
+        search: Search = load("search", "inputs")
+    except ImportError as error:
+        notes.append(f"no inputs were tried beside the claim's own: {error}")
+        return None
+    return search

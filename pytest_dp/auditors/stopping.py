@@ -135,19 +135,6 @@ def pairs_for_worst(pairs: ClaimPairs) -> float:
     return drawn / (1 + OTHER_PAIRS_SHARE * (pairs.claimed - 1))
 
 
-def runs_to_margin(guarantee: Guarantee, alpha: float, margin: float, pairs: int) -> int:
-    """Return roughly how many runs reach a margin on so many pairs, a power of two; 0 if none do.
-
-    They are shared as the worst pair of inputs has them.
-    """
-    shared = 1 + OTHER_PAIRS_SHARE * (pairs - 1)
-    for runs in 2 ** np.arange(6, 25):
-        limit = smallest_event(PlannedBets(guarantee, float(runs), alpha))
-        if guarantee.noise_below(limit) <= margin:
-            return int(2 * runs * shared)
-    return 0
-
-
 def may_release(state: PairState, guarantee: Guarantee) -> bool:
     """Return whether a value that never recurs otherwise came repeatedly on one input only.
 

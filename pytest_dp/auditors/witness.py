@@ -5,11 +5,13 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from pytest_dp.auditors.pair_state import PairState, quantities_of
+from pytest_dp.auditors.session import Session
 from pytest_dp.basics.arrays import Bools, Floats, Ints
 from pytest_dp.betting.detector import ByScore
 from pytest_dp.betting.scores import Attack, told_by, typical_outputs
@@ -22,10 +24,14 @@ from pytest_dp.outputs.paired_outputs import first_pairs
 from pytest_dp.outputs.table import Table
 from pytest_dp.pairs import Pair
 from pytest_dp.privacy import ApproximateDP, Guarantee
+from pytest_dp.running.deadline import OutOfTime
 from pytest_dp.statistics.event_bets import event_growth, rank_for
 
 MAX_OUTPUTS = 200_000
 """Outputs by which events are searched. More take longer; fewer choose less well."""
+LOOKING_TIME = 0.5
+"""Share of the time in which the strongest attack is looked for. Larger: less is left to count it;
+smaller: a weaker one is counted."""
 READABLE_WORTH = 0.65
 """Share of the standard errors of a learned attack that a readable event has. Larger: events are
 less readable; smaller: they prove less."""
@@ -227,3 +233,24 @@ def choose_witness(learned: Witness | None, readable: Witness | None) -> Witness
         return readable or learned
     # growth goes with the square of how many standard errors an edge is
     return readable if readable.growth >= READABLE_WORTH**2 * learned.growth else learned
+
+
+def find_attack(session: Session, states: list[PairState], guarantee: Guarantee) -> Witness | None:
+    """Return the strongest attack on a guarantee that was learned of some pairs; None if none was.
+
+    It is a readable event where bets on it grow nearly as fast as on the learned score.
+    """
+    learned = [learned_witness(state, guarantee) for state in states]
+    best = max(range(len(states)), key=lambda k: ((found := learned[k]) and found.growth) or 0.0)
+    return choose_witness(learned[best], read_in_time(session, states[best], guarantee))
+
+
+def read_in_time(session: Session, state: PairState, guarantee: Guarantee) -> Witness | None:
+    """Return a readable event; None if there is none, or if it takes too long to find."""
+    table, on_d = session.budget.compute(state.outputs.table, session.budget.deadline)
+    looking = partial(read_event, session.settings, state, table, on_d, guarantee)
+    try:
+        return session.budget.compute(looking, session.budget.deadline, LOOKING_TIME)
+    except OutOfTime:
+        session.sampler.note("there was no time to look for an event that is easier to read")
+        return None

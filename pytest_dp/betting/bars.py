@@ -22,7 +22,7 @@ from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.leaves import NUMBER, category_text
 from pytest_dp.outputs.table import Table, tabulate
 from pytest_dp.outputs.wording import short_number
-from pytest_dp.results.pictures import Bar, Histogram, round_for_drawing
+from pytest_dp.results.outcome import Bar, Histogram, round_for_drawing
 
 MAX_SPANS = 24
 """Ranges of a picture. More are less readable; fewer show less."""

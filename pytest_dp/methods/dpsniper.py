@@ -21,8 +21,13 @@ import numpy as np
 
 from pytest_dp.auditors.pair_state import PairState
 from pytest_dp.auditors.session import AuditFinding, Session
-from pytest_dp.auditors.strongest import read_in_time
-from pytest_dp.auditors.witness import Witness, cautious, likelier_first, with_examples
+from pytest_dp.auditors.witness import (
+    Witness,
+    cautious,
+    likelier_first,
+    read_in_time,
+    with_examples,
+)
 from pytest_dp.basics.arrays import Floats, Ints, Outputs
 from pytest_dp.betting.bars import Tally
 from pytest_dp.betting.detector import ByScore

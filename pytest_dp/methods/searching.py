@@ -13,13 +13,13 @@ from typing import Protocol, TypeVar
 
 from pytest_dp.auditors.pair_state import (
     PairState,
+    Pool,
     check_users_parts,
     draw_batch,
     model_fitter,
     outputs_to_learn,
 )
 from pytest_dp.auditors.pairs_in_play import ClaimPairs, look_at_first_outputs
-from pytest_dp.auditors.pool import Pool
 from pytest_dp.auditors.session import Session
 from pytest_dp.betting.detector import Detector, fit_score
 from pytest_dp.betting.models import Posterior

@@ -8,12 +8,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from pytest_dp.auditors import held_out, presentation
+from pytest_dp.auditors import held_out
 from pytest_dp.auditors.audit_result import AuditResult
 from pytest_dp.auditors.budget import agreeing
-from pytest_dp.auditors.held_out import Tested
-from pytest_dp.auditors.pool import blind, cannot_be_read, never_varies, note_left_out
-from pytest_dp.auditors.presentation import pictures_of
+from pytest_dp.auditors.held_out import Tested, pictures_of
+from pytest_dp.auditors.pair_state import blind, cannot_be_read, never_varies, note_left_out
 from pytest_dp.auditors.session import Session
 from pytest_dp.auditors.stopping import FAR_BELOW, note_of_far_below
 from pytest_dp.auditors.witness import Witness
@@ -170,7 +169,7 @@ def _conclude(
     example = None
     if violated:
         held_out.check_independent(session.sampler.name, witness, tested)
-        example = presentation.counterexample(search.pool, witness, best, session.screened)
+        example = held_out.counterexample(search.pool, witness, best, session.screened)
     elif math.isinf(caught):
         verdict = "inconclusive"
         if c is not None and c * math.exp(guarantee.eps or 0.0) >= 1:
@@ -185,7 +184,7 @@ def _conclude(
         p_value=agreeing(min(p_value, 1.0), session.budget.alpha, violated=violated),
         resolution=caught,
         counterexample=example,
-        strongest=presentation.describe_attack(best, witness),
+        strongest=held_out.describe_attack(best, witness),
         loss=loss,
         pictures=pictures_of(best, tested, violated=violated),
     )

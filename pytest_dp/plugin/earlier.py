@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from pytest_dp.auditors.audit_result import AuditResult
-from pytest_dp.auditors.past import Past
+from pytest_dp.auditors.session import Past
 from pytest_dp.basics.reprs import plural
 from pytest_dp.basics.writing import write_whole
 from pytest_dp.claiming.checks import is_strategy

@@ -8,7 +8,7 @@ import numpy as np
 
 from pytest_dp.basics.bisection import bracket
 from pytest_dp.privacy import Guarantee
-from pytest_dp.results.pictures import Interval, Pictures, Points, points
+from pytest_dp.results.outcome import Interval, Pictures, Points, points
 from pytest_dp.results.result import Result
 
 EXACTNESS = 1e-9

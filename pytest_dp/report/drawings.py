@@ -14,7 +14,7 @@ from html import escape
 import numpy as np
 
 from pytest_dp.report.record import Record
-from pytest_dp.results.pictures import Bar, Histogram, Interval, Pictures, Points
+from pytest_dp.results.outcome import Bar, Histogram, Interval, Pictures, Points
 
 HARDLY_SEEN = 0.05
 """Share of a picture's height below which a part is drawn larger. Larger: pictures are less true

@@ -18,7 +18,7 @@ from pytest_dp.registry import load_entry_points
 from pytest_dp.report.alarms import CHECKS, DRIVER, code_quality, sarif
 from pytest_dp.report.html import MARK, page
 from pytest_dp.report.record import VERSION, Record
-from pytest_dp.results.plain import plain
+from pytest_dp.results.outcome import plain
 
 PACKAGES = ("pytest-dp", "pytest", "numpy", "scipy")
 

@@ -19,9 +19,15 @@ from pytest_dp.report.brief import brief_inputs
 from pytest_dp.report.headline import headline
 from pytest_dp.report.reproducing import replay_command
 from pytest_dp.report.violation import counterexample_lines, remedy_sentence, violation
-from pytest_dp.results.outcome import Estimate, Outcome, Strength
-from pytest_dp.results.pictures import Pictures
-from pytest_dp.results.plain import finite, from_plain, plain
+from pytest_dp.results.outcome import (
+    Estimate,
+    Outcome,
+    Pictures,
+    Strength,
+    finite,
+    from_plain,
+    plain,
+)
 
 MAX_TEXT_LENGTH = 2_000
 """Characters of an input in a file. More: files are longer; fewer: inputs are cut off."""

@@ -1,11 +1,17 @@
-"""Fields that a result and the record for reports share; a field added here is in both."""
+"""Parts that results and the records for reports share: fields, pictures, and values for JSON.
+
+Pictures are small plain values to draw. Auditors make them, but for `allowed`, which
+`pytest_dp.report.curves` adds.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Literal
-
-from pytest_dp.results.plain import MaybeInfinite, Share
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields, is_dataclass
+from functools import cache
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
 
 MAX_STRONG = 1.25
 """Multiple of the claim that a strong pass would have caught, at most. Larger: weaker passes are
@@ -13,6 +19,18 @@ called strong; smaller: audits take longer."""
 MAX_FAIR = 2.0
 """Multiple of the claim that a fair pass would have caught, at most. Larger: weaker passes are
 called fair; smaller: more of them are weak."""
+
+T = TypeVar("T")
+Share = Annotated[float, {"minimum": 0, "maximum": 1}]
+"""A probability, and what the JSON Schema says of it."""
+MaybeInfinite = Annotated[float, {"type": ["number", "null", "string"]}]
+"""A number that may be infinite: null. Negative infinity and NaN are texts."""
+_AS_TEXT = {"NaN": math.nan, "-Infinity": -math.inf}
+"""Texts for numbers that JSON does not have; infinity is null."""
+
+Points = tuple[tuple[float, float], ...]
+Interval = tuple[float, float, float]
+"""The lower end, what was counted, the upper end."""
 
 Mode = Literal["exact", "aligned", "sampled"]
 Strength = Literal["", "exact", "aligned", "strong", "fair", "weak", "blind"]
@@ -118,7 +136,10 @@ class Risk:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Outcome:
-    """The outcome of an audit as it was found; `pytest_dp.results.result.Result` explains it."""
+    """The outcome of an audit as it was found; `pytest_dp.results.result.Result` explains it.
+
+    A field that is added here is in results and in records.
+    """
 
     method: str = ""
     p_value: float | None = None
@@ -143,3 +164,109 @@ class Outcome:
     largest_movement: float | None = None
     largest_pair: str = ""
     unreached: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """Outputs that are alike: of one value or kind, or between two numbers."""
+
+    label: str
+    """The value or the kind, or how far off the others some numbers are; empty for other ranges."""
+    low: float | None
+    high: float | None
+    """The range is ``low <= number < high``, or the number twice; None where it is open."""
+    counts: tuple[int, int]
+    """How many of the outputs on D, and of those on D', are in it."""
+    inside: tuple[int, int]
+    """How many of these are in the event."""
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """Outputs on D and on D', by the quantity that the event speaks of first."""
+
+    of: str
+    """The quantity, such as ``"len(output)"``."""
+    runs: tuple[int, int]
+    """How many outputs there are on D, and on D'."""
+    bars: tuple[Bar, ...]
+    """Those of numbers first, in increasing order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pictures:
+    """The pictures of an audit; empty where nothing is known.
+
+    D is the input that makes the event likelier. A false positive is an output on D' that is in the
+    event, a false negative one on D that is not.
+    """
+
+    outputs: Histogram | None = None
+    """The held-out outputs that were counted, if the event breaks the claim."""
+    attack: Points = ()
+    """Rates of false positives and of false negatives of the learned attack, threshold by
+    threshold, by the outputs that were bet on."""
+    event: tuple[Interval, Interval] | None = None
+    """The same rates of the strongest event, or attack at its threshold, on held-out outputs."""
+    allowed: Points = ()
+    """For rates of false positives, the lowest of false negatives that the claim allows."""
+
+
+def points(x: Iterable[float], y: Iterable[float]) -> Points:
+    """Return a line, rounded, without points that are the same."""
+    return tuple(
+        dict.fromkeys(
+            (round_for_drawing(a), round_for_drawing(b)) for a, b in zip(x, y, strict=True)
+        )
+    )
+
+
+def round_for_drawing(value: float) -> float:
+    """Round a number to the digits that are drawn."""
+    return float(f"{value:.{6}g}")
+
+
+def finite(value: float | None) -> float | None:
+    """Return a finite number, or None, as JSON has no infinity."""
+    return None if value is None or not math.isfinite(value) else float(value)
+
+
+def plain(value: Any) -> Any:
+    """Return what JSON gives back: lists for tuples, finite numbers, text that can be encoded."""
+    if is_dataclass(value):
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, dict):
+        return {plain(name): plain(entry) for name, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(entry) for entry in value]
+    if isinstance(value, str):  # a half of a surrogate pair is no character
+        return value.encode("utf-8", "backslashreplace").decode()
+    if not isinstance(value, float) or math.isfinite(value):
+        return float(value) if isinstance(value, float) else value
+    return "NaN" if math.isnan(value) else "-Infinity" if value < 0 else None
+
+
+def from_plain(kind: type[T], value: Any) -> T:
+    """Return the value of a kind that `plain` was taken of."""
+    return cast("T", _from_plain(kind, value))
+
+
+def _from_plain(kind: Any, value: Any) -> Any:
+    if isinstance(kind, type) and is_dataclass(kind):
+        hints = _hints(kind)
+        return kind(
+            **{name: _from_plain(hints[name], entry) for name, entry in dict(value).items()}
+        )
+    origin, parts = get_origin(kind), get_args(kind)
+    if origin is UnionType:  # of something and None
+        (some,) = (part for part in parts if part is not NoneType)
+        return None if value is None else _from_plain(some, value)
+    if origin is tuple:
+        kinds = parts[:1] * len(value) if parts[1:] == (...,) else parts
+        return tuple(_from_plain(*each) for each in zip(kinds, value, strict=True))
+    if kind is float:
+        return math.inf if value is None else _AS_TEXT.get(value, value)
+    return value
+
+
+_hints = cache(get_type_hints)

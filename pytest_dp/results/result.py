@@ -8,10 +8,8 @@ from typing import Any, Literal
 
 from pytest_dp.basics.reprs import shorten_line
 from pytest_dp.claiming.claim import Claim
-from pytest_dp.privacy import Renyi
 from pytest_dp.results.evidence import Evidence
-from pytest_dp.results.outcome import MAX_FAIR, MAX_STRONG, Outcome, Strength
-from pytest_dp.results.pictures import Pictures
+from pytest_dp.results.outcome import MAX_FAIR, MAX_STRONG, Outcome, Pictures, Strength
 
 ROUNDING = 1e-9
 """Relative error of a limit. Smaller: rounding makes a strong pass fair."""
@@ -19,18 +17,6 @@ MAX_NOTES = 3
 """Notes in the repr of a result. More hide the rest."""
 
 Verdict = Literal["violated", "no violation", "inconclusive"]
-
-
-@dataclass(frozen=True, slots=True)
-class Distance:
-    """A divergence of outputs on two inputs that was shown."""
-
-    lower: float
-    """In the claim's parameter."""
-    shown: Renyi
-    """What the outputs have at least."""
-    allowed: Renyi
-    """What the claim allows them."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -62,9 +48,6 @@ class Counterexample:
     delta_lower : float or None
         What the event shows of δ at the claimed ε, with confidence ``1 - alpha``; None for claims
         without an ε.
-    divergence : Distance or None
-        Divergence of the outputs as a whole, for claims that bound one: ``lower`` in the claim's
-        parameter, and the order and value that were ``shown`` and are ``allowed``.
     difference : str
         How `d2` differs from `d1`: ``"one record removed"``; empty if not known.
     idle : tuple
@@ -74,9 +57,6 @@ class Counterexample:
         Values of the parameters that were drawn with the inputs, where `params` has strategies.
     diagnosis : tuple of str
         Causes that would explain the counterexample; never a certainty.
-    attack : callable or None
-        The event, if it is a learned attack: ``attack(output)`` is the probability with which it
-        includes an output. None if the event is readable.
     examples : tuple of (outputs, outputs)
         Where `event` is a learned attack: some outputs inside it, and some outside.
     bet_counts, bet_runs : tuple of int, or None
@@ -94,11 +74,9 @@ class Counterexample:
     lower: float
     eps_clopper_pearson: float
     delta_lower: float | None = None
-    divergence: Distance | None = None
     difference: str = ""
     params: Mapping[str, Any] = field(default_factory=dict)
     diagnosis: tuple[str, ...] = ()
-    attack: Callable[[Any], float] | None = None
     examples: tuple[tuple[Any, ...], tuple[Any, ...]] = ((), ())
     bet_counts: tuple[int, int] | None = None
     bet_runs: tuple[int, int] | None = None

@@ -56,20 +56,20 @@ FAULTS = (
         WIRING + "test_what_is_told_beside_the_verdict_of_dpfinder_has_its_own_share",
     ),
     Fault(
-        "a-coin-that-is-kept",
-        "auditors/starting_afresh.py",
-        "Copies(), max(MIN_COPIES, coins_enough(budget.alpha))",
-        "Copies(), MIN_COPIES",
-        "Eight processes that each keep a coin may fall alike: red by chance, once in 128 times.",
-        "unit/test_auditors_confirming.py::"
-        "test_a_coin_that_is_kept_falls_alike_everywhere_with_chance_alpha_at_most",
+        "imports-that-agree-with-each-other",
+        "auditors/fresh_starts.py",
+        "zip(here, *drawn, strict=True)",
+        "zip(*drawn, strict=True)",
+        "A coin that is thrown at the import, and falls alike in all others, is red.",
+        "unit/test_importing_anew.py::"
+        "test_what_all_new_imports_drew_alike_is_held_against_the_first",
     ),
     Fault(
-        "divergence-for-nothing",
-        "auditors/concluding.py",
-        "share=tested.share * (1 - DIVERGENCE_SHARE)",
-        "share=tested.share",
-        "A divergence is shown beside events that have spent all of alpha.",
+        "counts-cut-off-for-nothing",
+        "auditors/held_out.py",
+        "proof(guarantee).bound(tested.counts, tested.share * alpha)",
+        "proof(guarantee).bound(tested.counts, 2 * alpha)",
+        "Counts that are shown spend more than alpha.",
         WIRING + "test_all_that_is_shown_spends_alpha_once",
     ),
     Fault(
@@ -115,7 +115,7 @@ FAULTS = (
     ),
     Fault(
         "blind-not-told",
-        "auditors/concluding.py",
+        "auditors/sequential.py",
         "        sampler.note(blind(bets.pool), hinders=True)\n        return True\n",
         "        sampler.note(blind(bets.pool), hinders=True)\n",
         "An audit by which nothing is told apart gets a grade.",

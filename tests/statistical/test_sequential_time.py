@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
 from pytest_dp import audit
@@ -45,24 +43,17 @@ def test_a_mechanism_that_takes_all_the_time_is_run_no_more_often_than_that_allo
     many = audited(sleepy, **pairs)
     for result in (one, many):
         assert 0 < result.samples * ASLEEP < 1.5 * SECONDS
-    (note,) = (
-        note for note in one.notes if note.startswith("the margin takes about 20,000 runs, ")
-    )
-    said = re.search(r"runs, (\d+) min (?:(\d+) s )?of work", note)
-    assert said is not None
-    assert 60 * int(said[1]) + int(said[2] or 0) == pytest.approx(20_000 * ASLEEP, rel=0.2)
-    assert "vectorized=" in note
-    assert "records" not in note, "its inputs are short"
+    assert any("what may help" in note and "vectorized=" in note for note in one.notes)
 
 
 def test_what_was_refuted_stays_so_if_a_run_is_cut_off_later(monkeypatch):
-    from pytest_dp.auditors import concluding
+    from pytest_dp.auditors import violation_shown
     from pytest_dp.running.deadline import OutOfTime
 
     def cut_off(*_):
         raise OutOfTime("in the middle of a run")
 
-    monkeypatch.setattr(concluding, "find_attack", cut_off)
+    monkeypatch.setattr(violation_shown, "find_attack", cut_off)
     result = audited(broken_count)
     assert result.violated
     assert not any("cut off after max_seconds" in note for note in result.notes), "they were not up"

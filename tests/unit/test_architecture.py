@@ -119,7 +119,7 @@ def test_only_the_budget_holds_shares_of_alpha():
     assert spent == {"pytest_dp.auditors.budget"}
 
 
-SHARES_OF_ALPHA = {"COUPLED_SHARE", "DIVERGENCE_SHARE", "SHARE_OF_FEW"}
+SHARES_OF_ALPHA = {"COUPLED_SHARE", "SHARE_OF_FEW"}
 
 
 KERNEL = ("auditors", "betting", "statistics")

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from scipy.signal import lfilter
 
-from pytest_dp.auditors import starting_afresh
-from pytest_dp.auditors.independence import dependence
-from pytest_dp.auditors.starting_afresh import _apart, _draw_alike, by_chance, keep_answers
+from pytest_dp.auditors.independence import by_chance, draw_alike, keep_answers, run_dependence
 
 
 @pytest.mark.parametrize(
@@ -38,29 +34,8 @@ def test_a_coin_may_repeat_itself_and_noise_does_not(answers, runs, chance):
     ],
     ids=["bytes in reserve", "of the second run only", "a loaded coin", "no noise"],
 )
-def test_processes_that_draw_alike(copies, alike):
-    assert all(_draw_alike(copies(np.random.default_rng(seed))) == alike for seed in range(20))
-
-
-@pytest.mark.parametrize(
-    ("answer", "processes"),
-    [
-        (lambda number, run: (0, run), 21),
-        (lambda number, run: (number % 2, run), 8),
-        (lambda number, run: "no noise", 21),
-    ],
-    ids=["a coin that falls alike", "a coin", "no noise"],
-)
-def test_a_coin_that_is_kept_falls_alike_everywhere_with_chance_alpha_at_most(
-    monkeypatch, answer, processes
-):
-    def draw(sampler, item, other, runs, number, deadline):
-        return [answer(number, run) for run in range(runs)]
-
-    monkeypatch.setattr(starting_afresh, "_after_others", draw)
-    found = _apart(None, SimpleNamespace(alpha=1e-6), (None, None), None, 4, None)
-    assert len(found) == processes
-    assert 2.0 ** (1 - 21) <= 1e-6
+def test_processes_thatdraw_alike(copies, alike):
+    assert all(draw_alike(copies(np.random.default_rng(seed))) == alike for seed in range(20))
 
 
 RUNS = 2_000
@@ -94,11 +69,11 @@ DEPENDENT = {
 def test_independent_runs_look_so(make):
     for seed in range(6):
         rng = np.random.default_rng(seed)
-        assert dependence((make(rng, 0), make(rng, 1)), None) == "", seed
+        assert run_dependence((make(rng, 0), make(rng, 1)), None) == "", seed
 
 
 @pytest.mark.parametrize("make", DEPENDENT.values(), ids=DEPENDENT)
 def test_what_is_kept_is_seen(make):
     for seed in range(6):
         rng = np.random.default_rng(seed)
-        assert dependence((make(rng, 0), make(rng, 1)), None), seed
+        assert run_dependence((make(rng, 0), make(rng, 1)), None), seed

@@ -24,8 +24,7 @@ from pytest_dp.report.html import fragment, page
 from pytest_dp.report.record import Record
 from pytest_dp.report.summary_table import short_finding, table
 from pytest_dp.report.text import verbose
-from pytest_dp.results.outcome import Blame, Estimate
-from pytest_dp.results.pictures import Bar, Histogram, Pictures
+from pytest_dp.results.outcome import Bar, Blame, Estimate, Histogram, Pictures
 
 SCHEMA = json.loads(json_report.SCHEMA.read_text())
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)

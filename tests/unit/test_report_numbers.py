@@ -12,7 +12,7 @@ from results import BROKEN, FOUND, PASSED, Event
 
 from pytest_dp import PrivacyProfile, audit
 from pytest_dp.report import numbers
-from pytest_dp.results.plain import from_plain, plain
+from pytest_dp.results.outcome import from_plain, plain
 
 
 def test_numbers():
@@ -109,7 +109,6 @@ LARGE = replace(
     d1=np.eye(100),
     d2=["record " * 50] * 1_000,
     event=Event("output in {" + "1, " * 5_000 + "}"),
-    attack=len,
     examples=((np.eye(50),) * 3, (np.eye(50),) * 3),
 )
 MANY = tuple(f"{word} note, which is long: {'more of it, ' * 30}" for word in "abcdefgh")

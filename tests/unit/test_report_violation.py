@@ -61,7 +61,6 @@ WEAK = replace(
         lower=0.0,
         eps_clopper_pearson=-math.inf,
         p_value=0.17,
-        attack=len,
         bet_counts=(72, 10),
         bet_runs=(80, 80),
         diagnosis=(),

@@ -1,0 +1,242 @@
+"""Runs of a mechanism that starts afresh: as copies, in forked processes, or imported anew."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from pytest_dp.auditors.budget import Budget
+from pytest_dp.auditors.independence import (
+    Starts,
+    by_chance,
+    draw_alike,
+    keep_answers,
+    start_dependence,
+)
+from pytest_dp.basics.arrays import Outputs, join_outputs
+from pytest_dp.outputs.paired_outputs import mean_leaves
+from pytest_dp.outputs.raised import all_equal, all_raised, same
+from pytest_dp.outputs.table import tabulate
+from pytest_dp.running.chunks import Input
+from pytest_dp.running.copies import CannotCopy
+from pytest_dp.running.deadline import Deadline, OutOfTime
+from pytest_dp.running.forked import MAX_STARTS, Start
+from pytest_dp.running.sampler import Sampler, SampleRequest
+from pytest_dp.running.streams import Purpose
+from pytest_dp.running.subject import Subject
+
+LEAST_RUNS = 64
+"""Runs for which there is time in any case. More: audits end later; fewer: violations of slow
+mechanisms are not confirmed."""
+COPIED_RUNS = 128
+"""Runs of copies on either input, if so many are left. More take longer; fewer miss what differs
+between copies by little."""
+MIN_COPIED = 32
+"""The same where fewer are left. More: small efforts are exceeded; fewer: chance explains what
+copies repeat."""
+FORKED_RUNS = 512
+"""Runs on either input of processes that start afresh. Fewer miss a pool of some hundred noises, of
+which few are drawn twice; more take longer, and exceed `max_samples`."""
+RUNS_A_COPY = 4
+"""Runs of each copy. More see what repeats late; fewer make copies, which take time."""
+MIN_COPIES = 8
+"""Copies that show what repeats, at least. Fewer: chance repeats as well; more take longer."""
+LEAST_COPIES = 2
+"""The same where copies give no answer again and again, and time is up."""
+MAX_NUMBERS = 1_000_000
+"""Numbers of the outputs that are kept. More take memory; fewer: long outputs are compared by
+fewer copies."""
+
+MIN_PROCESSES = 2
+"""Other processes for which runs are left, where few are. More: copies are fewer; fewer: what
+differs between processes is not seen."""
+PROCESS_RUNS = 16
+"""Runs of each of them on either input. More take longer; fewer miss small differences."""
+
+IMPORTS = 4
+"""Processes that import a mechanism anew. Fewer tell less of what an import draws; more take
+longer."""
+IMPORTED_RUNS = 128
+"""Runs on either input after each import. Fewer miss noise of the import beneath larger noise of
+each run, more take longer."""
+FEW_IMPORTED_RUNS = 16
+"""The same after further imports of a mechanism that always answers alike. With fewer, one other
+answer in five imports may be chance; more take longer."""
+
+FIRST_TURN = 32
+"""Runs of a mechanism that cannot be started afresh until the other input has its turn; each turn
+is twice as long. Longer ones are cut off where runs are slow; shorter ones make no difference."""
+MAX_ALONE = 6_200
+"""Runs of it on either input. More see weaker dependence, and take longer."""
+MIN_ALONE = 128
+"""The same, below which dependence of the strongest kind would not be seen."""
+OVER_LIMIT = 1_000
+"""The same where `max_samples` are used up. Fewer see less, more exceed that limit by more."""
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenPair:
+    """The pair of inputs and the event by which a claim was refuted, to be run again."""
+
+    sampler: Sampler
+    budget: Budget
+    inputs: tuple[Input, Input]
+    event: Any
+    """None if there was no time to choose one."""
+
+    def note_few(self, done: int, planned: int, what: str) -> None:
+        """Note that time has ended a step that confirms the violation."""
+        self.sampler.note(f"time was up when {done:,} of {planned:,} {what} had confirmed it")
+
+
+def outputs_of_copies(pair: BrokenPair, deadline: Deadline) -> list[Starts]:
+    """Return outputs of copies on both inputs, which take turns.
+
+    Where time ends it, a note says so. Raises CannotCopy if there are no copies, or if processes
+    that take their place draw alike, and OutOfTime if time is up before there are enough.
+    """
+    sampler, budget = pair.sampler, pair.budget
+    copies, runs = MAX_STARTS, FORKED_RUNS // MAX_STARTS
+    if not sampler.forks:  # a few runs too many are better than red for answers that are kept
+        total = int(np.clip(budget.left // 3, MIN_COPIED, COPIED_RUNS))
+        copies, runs = total // RUNS_A_COPY, RUNS_A_COPY
+    starts: list[Starts] = [[] for _ in pair.inputs]
+    soon = budget.confirming_deadline(LEAST_COPIES * 2 * runs)
+    while (number := len(starts[0])) < copies:
+        if number == MIN_COPIES:  # of long outputs no more are kept
+            numbers = runs * mean_leaves(tabulate(starts[0][0]))
+            copies = min(copies, max(MIN_COPIES, int(MAX_NUMBERS / numbers)))
+        try:
+            drawn = [
+                sampler.afresh(item, runs, (side, number), deadline)
+                for side, item in enumerate(pair.inputs)
+            ]
+        except OutOfTime:
+            if not _are_enough(starts):
+                raise
+            break
+        for of_input, outputs in zip(starts, drawn, strict=True):
+            of_input.append(outputs)
+        if not budget.has_time(soon) and _are_enough(starts):
+            break
+    if sampler.forks and any(map(draw_alike, starts)):
+        raise CannotCopy("processes that are forked from it draw the same values")
+    if len(starts[0]) < copies:
+        pair.note_few(len(starts[0]), copies, "copies")
+    return starts
+
+
+def _are_enough(starts: list[Starts]) -> bool:
+    """Return whether copies are enough to confirm a violation where there is no time for more."""
+    is_kept = any(keep_answers(some) or by_chance(some) for some in starts if some)
+    return len(starts[0]) >= (MIN_COPIES if is_kept else LEAST_COPIES)
+
+
+def outputs_before(pair: BrokenPair, before: Subject, item: Input) -> Starts:
+    """Return outputs on an input of starts as `before` earlier audits; none if there are none."""
+    starts = Starts()
+    deadline = pair.budget.confirming_deadline(LEAST_RUNS)
+    with suppress(CannotCopy, OutOfTime):
+        while len(starts) < MAX_STARTS:
+            key = MAX_STARTS, len(starts)
+            starts.append(before.afresh(item, PROCESS_RUNS, key, deadline))
+    return starts
+
+
+def outputs_of_processes(pair: BrokenPair) -> list[Starts]:
+    """Return outputs on both inputs of processes as they were before the audit.
+
+    There are none if these cannot run the mechanism: what always raises there may lack what was set
+    up here.
+    """
+    left = pair.budget.left
+    processes = min(max(left // (2 * RUNS_A_COPY), MIN_PROCESSES), MAX_STARTS)
+    runs = max(min(PROCESS_RUNS, left // (2 * processes)), RUNS_A_COPY)
+    deadline = pair.budget.confirming_deadline(4 * runs)
+    drawn: list[Starts] = []
+    try:
+        while len(drawn) < processes:
+            keyed = [(item, (side, len(drawn), 1)) for side, item in enumerate(pair.inputs)]
+            drawn.append(pair.sampler.forked(keyed, runs, deadline, Start.AS_IT_WAS))
+            if any(map(all_raised, drawn[-1])):
+                return []
+    except CannotCopy:  # then the others are all that can be told
+        pass
+    except OutOfTime:
+        pair.note_few(len(drawn), processes, "processes")
+    return list(map(list, zip(*drawn, strict=True)))
+
+
+def import_dependence(pair: BrokenPair) -> str:
+    """Return how outputs tell which import of the module they come from, or nothing if not.
+
+    Noise that a secret decides which was drawn at the import is the same in all copies and forks,
+    whatever is added to it in each run. Where the same random numbers give the same outputs after
+    another import, nothing was drawn then; unless outputs never change, as coins of two imports
+    often fall alike: these are imported so often that fair coins fall alike with chance alpha at
+    most. Code that reads no values, and code of no module, has nothing from an import.
+    """
+    sampler, budget = pair.sampler, pair.budget
+    if not sampler.reads_data or sampler.imports:
+        return ""  # each start was an import
+    deadline = budget.confirming_deadline(LEAST_RUNS, at_most_end=True)
+    drawn, here, replayed = list[list[Outputs]](), list[Outputs](), True
+    fair_coins = 1 + math.ceil(-math.log2(budget.alpha))
+    try:
+        while len(drawn) < (max(IMPORTS, fair_coins) if replayed else IMPORTS):
+            number = len(drawn)
+            keyed = [(item, (number, side, 2)) for side, item in enumerate(pair.inputs)]
+            runs = IMPORTED_RUNS if number < IMPORTS else FEW_IMPORTED_RUNS
+            drawn.append(sampler.forked(keyed, runs, deadline, Start.IMPORTED))
+            if replayed:
+                soon = budget.confirming_deadline(LEAST_RUNS)
+                here = [sampler.afresh(item, runs, key, soon) for item, key in keyed]
+                replayed = all(all(map(same, *both)) for both in zip(here, drawn[-1], strict=True))
+            if replayed and not any(map(all_equal, drawn[-1])):
+                return ""
+    except CannotCopy:
+        if sampler.origin is not None and (reason := sampler.origin.reason):
+            sampler.note(f"noise that is drawn at an import would not be noticed, as {reason}")
+    except OutOfTime:
+        sampler.note("time was up during a new import of the module to confirm the violation")
+    whys = () if replayed else map(partial(_import_of, pair), zip(here, *drawn, strict=True))
+    return next(filter(None, whys), "")
+
+
+def _import_of(pair: BrokenPair, imports: Sequence[Outputs]) -> str:
+    """Return how outputs on one input tell which import they come from, or nothing if not."""
+    fewest = min(map(len, imports))
+    why = start_dependence([outputs[:fewest] for outputs in imports], pair.event)
+    told = "its answers change with each import of its module, as with noise that follows from a"
+    return f"{told} secret key: {why}" if why else ""
+
+
+def outputs_alone(pair: BrokenPair) -> tuple[Outputs, Outputs]:
+    """Return outputs on both inputs of the mechanism itself, which take turns.
+
+    Raises OutOfTime if there was no time for enough runs.
+    """
+    deadline = pair.budget.confirming_deadline(2 * MIN_ALONE)
+    wanted, runs = min(MAX_ALONE, max(pair.budget.left // 2, OVER_LIMIT)), 0
+    parts: tuple[list[Outputs], list[Outputs]] = ([], [])
+    try:
+        while runs < wanted:
+            size = min(max(runs, FIRST_TURN), wanted - runs)
+            draws = [
+                SampleRequest(item, size, (Purpose.COPY, side, runs, 3))
+                for side, item in enumerate(pair.inputs)
+            ]
+            for part, outputs in zip(parts, pair.sampler.draw(draws, deadline), strict=True):
+                part.append(outputs)
+            runs += size
+    except OutOfTime:
+        if runs < MIN_ALONE:
+            raise
+        pair.note_few(runs, wanted, "runs")
+    return join_outputs(parts[0]), join_outputs(parts[1])

@@ -1,0 +1,264 @@
+"""The attack that refuted a claim, on the smallest pair that is found, and what fresh samples show.
+
+Nothing here decides the verdict. What is shown is counted on held-out samples, whichever pair it is
+of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import Any, TypeVar
+
+import numpy as np
+
+from pytest_dp.auditors import held_out
+from pytest_dp.auditors.betting_audit import BettingAudit
+from pytest_dp.auditors.pair_state import PairState, edge
+from pytest_dp.auditors.witness import Witness, find_attack, likelier_first, with_examples
+from pytest_dp.basics.errors import MechanismError
+from pytest_dp.data.relations import OfRecords
+from pytest_dp.outputs.raised import Raised
+from pytest_dp.pairs import Pair
+from pytest_dp.privacy import Guarantee
+from pytest_dp.protocols import Search
+from pytest_dp.registry import load
+from pytest_dp.results.outcome import Pictures
+from pytest_dp.results.result import Counterexample
+from pytest_dp.running.deadline import OutOfTime
+from pytest_dp.running.per_run import CannotCouple
+from pytest_dp.statistics.event_test import NO_COUNTS, Bound, Counts
+
+SHRINKING_TIME = 0.5
+"""Share of the time for what is shown in which smaller pairs are looked for. Larger: bounds are
+wider; smaller: pairs are larger."""
+SHRINKING_SHARE = 0.25
+"""Share of the samples that are left in which smaller pairs are looked for. Larger: bounds are
+wider; smaller: pairs are larger."""
+MIN_SHRINKING = 2_000
+"""Runs in which smaller pairs are looked for, at least. More: a red build waits; fewer: pairs are
+larger."""
+
+MAX_TRIALS = 64
+"""Pairs on which it is tried to refute the claim again. More: a violation is told later; fewer: the
+pair that is shown is larger."""
+NOT_SMALLER = (
+    "the search for a smaller pair was cut off: this machine is slow, or busy; run it again to see "
+    "a smaller one"
+)
+
+CLOSER_LOOK = 4_000
+"""Pairs of outputs by which a broken pair is looked at once more, at most. More take longer; fewer
+show less."""
+TIMES_CLOSER = 40
+"""The same as a multiple of those by which it was found. More: slow mechanisms are cut off; fewer
+show less."""
+CLOSER_TIME = 0.5
+"""Share of the time to tell after which that is cut off. Larger: less is counted; smaller: what is
+counted shows less."""
+KEPT_TO_CONFIRM = 64
+"""Runs that are kept to confirm a violation. More: less is shown; fewer: it is not confirmed."""
+T = TypeVar("T")
+
+
+def shrink_pair(bets: BettingAudit, winner: PairState) -> tuple[BettingAudit, PairState]:
+    """Return the bets on the smallest pair found to break the claim, and this pair.
+
+    `bets` refuted the claim, and `winner` is the pair that was bet on best. Return both unchanged
+    if no smaller pair breaks the claim.
+    """
+    promise = bets.session.claim.promise
+    drawer = bets.session.source.generated
+    if drawer is not None:  # what its strategy cannot yield is no part of the promise
+        search = _SmallerPairs(bets, winner)
+        drawer.shrunk(winner.pair, search.breaks, search.seconds)
+        return search.won
+    is_proposed = bets.queue.is_proposed(winner)
+    if promise.pairs is not None or promise.relation is None:
+        return bets, winner
+    if not is_proposed and not isinstance(promise.relation, OfRecords):
+        return bets, winner  # the patterns of a paper, which readers know
+    search = _SmallerPairs(bets, winner)
+    # Records that no example holds are beyond the claim: what is red inside of it stays inside.
+    mixes = bool(winner.pair.beyond) or bets.session.settings.beyond == "fail"
+    with suppress(ImportError):  # without a search, the pair stays as large as it is
+        smaller: Search = load("search", "inputs")
+        smaller.shrunk(winner.pair, promise.relation, search.breaks_in_time, mixes=mixes)
+    return search.won
+
+
+class _SmallerPairs:
+    """Plays for one pair after the other, as long as there is time."""
+
+    def __init__(self, bets: BettingAudit, winner: PairState) -> None:
+        session = bets.session
+        self.session, self.won = session, (bets, winner)
+        self.raises = _raises(winner)
+        self.only_told = session.is_report_only(winner.pair)
+        self.least_hope = 0.5 * edge(winner.record, session.guarantee)
+        self.seconds = SHRINKING_TIME * session.budget.seconds_to_report
+        self.deadline = session.budget.deadline_in(self.seconds)
+        left = SHRINKING_SHARE * max(session.budget.left, 0)
+        self.max_runs = session.budget.used + min(left, session.budget.shown_runs)
+        self.runs = max(MIN_SHRINKING, 4 * 2 * winner.drawn)
+        self.trials = 0
+
+    def breaks_in_time(self, pair: Pair) -> bool:
+        """Return the result of `breaks`; raise OutOfTime if no time or no samples are left."""
+        if self._is_over():
+            raise OutOfTime
+        return self.breaks(pair)
+
+    def _is_over(self) -> bool:
+        """Return whether samples or trials are used up, or time; a note says so of time."""
+        runs = self.session.budget.used + self.runs
+        if self.trials >= MAX_TRIALS or runs > self.max_runs:
+            return True
+        if self.session.budget.has_time(self.deadline):
+            return False
+        self.session.sampler.note(NOT_SMALLER)
+        return True
+
+    def breaks(self, pair: Pair) -> bool:
+        """Return whether the claim is refuted on this pair too, and in the same way."""
+        pair = replace(pair, beyond=self.session.source.bounds.beyond(pair))
+        if self.session.is_report_only(pair) != self.only_told or self._is_over():
+            return False
+        self.trials += 1
+        runs = self.session.budget.used
+        bets, state = self.won
+        trial = bets.on_pair(pair, coupled=state.coupled)
+        try:
+            trial.play(self.deadline, runs + self.runs, self.least_hope)
+        except (CannotCouple, MechanismError, OutOfTime):
+            return False
+        (candidate,) = trial.queue.states
+        broken = trial.ledger.refuted and _raises(candidate) <= self.raises
+        if broken:
+            self.won = trial, candidate
+        return broken
+
+
+def _raises(state: PairState) -> bool:
+    """Return whether a kept output is an exception, as for an input that is too small."""
+    return any(isinstance(output, Raised) for output in state.outputs.examples().raw)
+
+
+def show_violation(bets: BettingAudit, states: list[PairState]) -> tuple[dict[str, Any], Pair]:
+    """Return fields of the result of a claim refuted on one of these pairs, and the pair shown.
+
+    That is the smallest one found to break the claim too.
+    """
+    session = bets.session
+    session.budget.start_reporting()
+    broken = max(states, key=lambda state: state.earned)
+    shown_of, winner = shrink_pair(bets, broken)
+    if broken.pair.origin:
+        is_same = broken.pair is winner.pair
+        which = "this pair" if is_same else "the pair that this one was simplified from"
+        session.sampler.note(f"a search proposed {which}: {broken.pair.origin}")
+    fields = _counted_fields(shown_of, winner, bets)
+    bets.late |= shown_of.late
+    fields["outside"] = winner.pair.beyond
+    fields["to_add"] = session.source.bounds.to_add(winner.pair)
+    return fields, winner.pair
+
+
+def _counted_fields(bets: BettingAudit, broken: PairState, played: BettingAudit) -> dict[str, Any]:
+    """Return fields of the result of a refuted claim: the strongest attack, on held-out samples.
+
+    `bets` is that of the pair to show, and `played` is the bets that decided the verdict.
+    """
+    session, bet = bets.session, broken.outputs.pairs
+    fields: dict[str, Any] = {"lower": played.ledger.lower}
+    _look_closer(bets, broken)
+    witness = find_attack_in_time(bets, [broken], session.guarantee)
+    if witness is None:
+        return fields
+    shown, pictures = None, Pictures()
+    most = max(session.budget.shown_runs, held_out.MIN_SHOWN_RUNS)
+    with suppress(OutOfTime):
+        total = min(most, session.budget.to_test)
+        tested = held_out.count_witness(session, bets.pool, witness, total, refuted=True)
+        if tested is not None:
+            held_out.check_independent(session.sampler.name, witness, tested)
+            shown = held_out.bound_of(session.guarantee, session.budget.alpha, tested)
+            fields["strongest"] = held_out.describe_attack(shown, witness)
+            fields["loss"] = shown.loss
+            fields["lower"] = max(fields["lower"], shown.lower)
+            pictures = held_out.pictures_of(shown, tested, violated=True)
+    with suppress(OutOfTime):
+        fields["counterexample"] = counterexample_in_time(bets, witness, shown, bet)
+    fields["pictures"] = held_out.with_curve(pictures, witness)
+    return fields
+
+
+def _look_closer(bets: BettingAudit, state: PairState) -> None:
+    """Learn from more outputs on a broken pair, if samples and time are left."""
+    budget = bets.session.budget
+    deadline = budget.reporting_deadline(CLOSER_TIME)
+    size = min(CLOSER_LOOK, TIMES_CLOSER * state.drawn) - state.drawn
+    if not 0 < size <= (budget.left - KEPT_TO_CONFIRM) / 4:
+        return
+    if not budget.has_time(deadline, 2 * size):
+        bets.late = True
+        return
+    with suppress(OutOfTime):
+        bets.draw_more(state, size, deadline)
+
+
+def _in_time(bets: BettingAudit, compute: Callable[[], T]) -> T | None:
+    """Return the outcome of a computation that is only shown; None if there is no time for it."""
+    try:
+        return compute()
+    except OutOfTime as out:
+        if not bets.refuted:  # what is refuted stays so, shown or not
+            bets.session.budget.refuse_hung(out)
+        bets.late = True
+        return None
+
+
+def find_attack_in_time(
+    bets: BettingAudit, states: list[PairState], guarantee: Guarantee
+) -> Witness | None:
+    """Return the strongest attack on a guarantee that was learned of some pairs, with examples.
+
+    None if none was, or if there is no time to look for it.
+    """
+    session = bets.session
+    witness = _in_time(bets, partial(find_attack, session, states, guarantee))
+    if witness is not None:
+        with suppress(OutOfTime):
+            examples = session.budget.conclude(witness.state.outputs.examples)
+            return session.budget.conclude(partial(with_examples, witness, examples))
+    return witness
+
+
+def counterexample_in_time(
+    bets: BettingAudit, witness: Witness, shown: Bound | None, bet: int
+) -> Counterexample:
+    """Return the counterexample that is shown; `bet` pairs of outputs were bet on.
+
+    Raises OutOfTime if there is no time for it.
+    """
+    session = bets.session
+    bound = shown or Bound(NO_COUNTS, session.guarantee, session.budget.alpha)
+
+    def show() -> Counterexample:
+        before = seen_before(witness, bet)
+        return held_out.counterexample(bets.pool, witness, bound, session.screened, before)
+
+    return session.budget.conclude(show)
+
+
+def seen_before(witness: Witness, pairs: int) -> Counts:
+    """Return how often an event came among the first `pairs` outputs on either input."""
+    state = witness.state
+    table, on_d = state.outputs.table()
+    event: Any = witness.event
+    inside = event.mask(table) & (np.arange(len(on_d)) % state.outputs.pairs < pairs)
+    sides = likelier_first(witness.sign, on_d, ~on_d)
+    c1, c2 = (int(np.sum(inside & side)) for side in sides)
+    return Counts(c1, pairs, c2, pairs)
