@@ -31,6 +31,7 @@ from typing import Any
 import numpy as np
 
 from pytest_dp import audit, membership_risk, riskiest
+from pytest_dp.statistics import clopper_pearson
 
 MARGINALS = {
     "workclass": {"Private": 0.75, "Self": 0.115, "Local": 0.065, "State": 0.04, "Federal": 0.03},
@@ -168,10 +169,10 @@ def games(options: argparse.Namespace) -> None:
         print(f"RMSD {value:.3f} +- {error:.3f}, noise subtracted (paper: .04 to .11)")
         for threshold, paper in ((0.6, "above .20"), (0.8, ".73 to .94"), (0.9, ".80")):
             rate = found.miss_rate(threshold)
-            low, high = rate.interval
+            low, high = clopper_pearson.interval(rate.missed, rate.high, 0.05)
             print(
-                f"miss rate at {threshold}: {rate.missed} of {rate.high}, {low:.2f} to {high:.2f}, "
-                f"by chance {rate.by_chance:.2f} (paper: {paper})"
+                f"miss rate at {threshold}: {rate.missed} of {rate.high}, {low:.2f} to {high:.2f} "
+                f"(paper: {paper})"
             )
         print(f"CPU seconds: {time.process_time() - began:.0f}", flush=True)
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr
 
 from pytest_dp.basics.arrays import Floats
 from pytest_dp.basics.errors import ClaimError, MechanismError, invalid
@@ -32,14 +31,8 @@ from pytest_dp.running.chunks import Input
 from pytest_dp.running.deadline import Deadline, OutOfTime, ended_if_hung
 from pytest_dp.running.sampler import Sampler, SampleRequest
 from pytest_dp.running.streams import Purpose, claim_seed
-from pytest_dp.statistics import clopper_pearson
 from pytest_dp.statistics.auc import area
-from pytest_dp.statistics.clopper_pearson import SHOWN_ALPHA
 
-MIN_ERROR = 1e-6
-"""Error of a score, at least: with 0, chances are divided by it."""
-MIN_COUNT = 1e-9
-"""Number that is divided by, at least, where no record seems at risk."""
 MIN_RUNS = 8
 """Runs of the training, at least. With fewer, half of them may hold no record."""
 UNTESTED_AUC = 0.9
@@ -122,51 +115,28 @@ class MembershipRisk:
 
     def miss_rate(self, threshold: float) -> MissRate:
         """Return how many records with an R_MS of the threshold or more have an R_T below it."""
-        fixed, error, drawn, other = self._compare()
+        fixed, _, drawn, _ = self._compare()
         high = fixed >= threshold
-        error, other = (np.maximum(by, MIN_ERROR) for by in (error, other))
-        truth = (fixed / error**2 + drawn / other**2) / (1 / error**2 + 1 / other**2)
-        seems_high, stays_high = (ndtr((truth - threshold) / by) for by in (error, other))
-        expected = float(seems_high @ (1 - stays_high) / max(seems_high.sum(), MIN_COUNT))
-        return MissRate(
-            threshold, int((high & (drawn < threshold)).sum()), int(high.sum()), expected
-        )
+        return MissRate(int((high & (drawn < threshold)).sum()), int(high.sum()))
 
 
 @dataclass(frozen=True, slots=True)
 class MissRate:
     """Records of high risk that the traditional game takes for low ones.
 
-    Its interval takes records for independent, though their games share outputs.
-
     Attributes
     ----------
-    threshold : float
-        The AUC from which a risk is high.
     missed, high : int
         So many of so many records.
-    by_chance : float
-        The share that errors of the estimates would bring about if both risks were the same.
     """
 
-    threshold: float
     missed: int
     high: int
-    by_chance: float
 
     @property
     def share(self) -> float:
         """The miss rate; NaN if no record is at high risk."""
         return self.missed / self.high if self.high else math.nan
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """Confidence interval of the miss rate, at 95 % (Clopper-Pearson)."""
-        level = SHOWN_ALPHA / 2
-        if not self.high:
-            return 0.0, 1.0
-        low = clopper_pearson.lower(self.missed, self.high, level)
-        return float(low), float(clopper_pearson.upper(self.missed, self.high, level))
 
 
 @ended_if_hung

@@ -24,12 +24,12 @@ from pytest_dp.report import numbers
 from pytest_dp.statistics.power import (
     DELTAS,
     PlannedBets,
+    count_equal_losses,
     detection_limit,
     largest_loss,
     rarest_leak,
     smallest_event,
 )
-from pytest_dp.statistics.shared_loss import count_equal_losses
 
 MIN_RARE = 3
 """Outputs that show a rare leak. Fewer: chance looks like one; more: rarer leaks are not said to

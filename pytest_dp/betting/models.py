@@ -36,8 +36,6 @@ MAX_CATEGORIES = 64
 RIDGE = 1e-6
 """Penalty on squared weights, for each output. Larger: odds are less extreme; smaller: where one
 number tells all, weights grow without end."""
-NEWTON_STEPS = 100
-"""Steps of the fit, at most. Only the time depends on it, but where one number tells all."""
 MIN_DEVIATION = 1e-12
 """Deviation relative to the mean, at least. Smaller: rounding counts as variation; larger: small
 noise on a large number is lost."""
@@ -187,8 +185,8 @@ def fit_logistic(table: Table, on_d: Bools, features: list[Feature]) -> Logistic
     plan = design(table, features)
     rows = plan.matrix(table)
     basis = np.concatenate([np.ones((1, len(rows))), rows.T])
-    prior = np.zeros(len(basis)), np.full(len(basis), RIDGE * len(rows))
-    weights = logistic(basis, on_d.astype(float), np.ones(len(rows)), prior, NEWTON_STEPS, 1e-6)
+    precision = np.full(len(basis), RIDGE * len(rows))
+    weights = logistic(basis, on_d.astype(float), np.ones(len(rows)), precision)
     return Logistic(plan, weights[1:], float(weights[0]))
 
 

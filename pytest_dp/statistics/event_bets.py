@@ -102,18 +102,11 @@ def contingency(joint: Ints | Floats) -> Floats:
     Of shape (2 * (b - 1), 4): for the events "bin k or higher", which D should make likelier, then
     for "below bin k", which D' should. `joint` is as in `BetRecord.joint`.
     """
-    above = joint[::-1, ::-1].cumsum(0).cumsum(1)[::-1, ::-1]
-    below = joint.cumsum(0).cumsum(1)
-    total = below[-1, -1]
-    last = len(joint) - 1
-    counts = np.empty((2 * last, 4))
-    for part, both, p, q in (
-        (counts[:last], above.diagonal()[1:], above[1:, 0], above[0, 1:]),
-        (counts[last:], below.diagonal()[:-1], below[-1, :-1], below[:-1, -1]),
-    ):
-        part[:, 0], part[:, 1], part[:, 2] = both, p - both, q - both
-        part[:, 3] = total - p - q + both
-    return counts
+    neither = joint.cumsum(0).cumsum(1).diagonal()[:-1]
+    p, q = (joint.sum(axis)[::-1].cumsum()[::-1][1:] for axis in (1, 0))
+    both = p + q + neither - joint.sum()
+    above = np.stack([both, p - both, q - both, neither], axis=1)
+    return np.concatenate([above, above[:, [3, 1, 2, 0]]])
 
 
 def contingency_both_ways(joint: Ints | Floats) -> Floats:

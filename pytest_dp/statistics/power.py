@@ -17,13 +17,14 @@ Differential Privacy", ICML 2015 (places whose losses add up, and the events tha
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 from scipy.special import bdtrc, betaincinv, ndtr, ndtri
 
-from pytest_dp.basics.arrays import Floats
+from pytest_dp.basics.arrays import Floats, Ints
 from pytest_dp.basics.bisection import smallest, smallest_loss
 from pytest_dp.privacy import ApproximateDP, Guarantee
 from pytest_dp.statistics.event_bets import all_contingencies, contingency
@@ -77,6 +78,15 @@ longer; fewer bins, or less: limits are larger."""
 DELTAS = 10
 """How many times a claim's delta a leak may have that a strong pass would have seen. Larger: passes
 say less of delta; smaller: hardly any is strong."""
+PLACE_ERRORS = 4.0
+"""Standard errors from which a place is known to lose something, of thousands. More: places that
+lose most are missed; fewer: chance is taken for one."""
+MIN_OFTEN = 0.01
+"""Share of the outputs that a label has, at least. Larger: rare labels are left out; smaller:
+chance is taken for them."""
+MIN_JOINT_ERRORS = 2.0
+"""Standard errors from which all the other places lose anything together. Larger: small
+losses of many places are left out; smaller: noise counts as loss. By hand."""
 
 
 class Shape:
@@ -95,8 +105,8 @@ class Shape:
         runs = self.counts1 + self.counts2
         far = ndtri((np.cumsum(runs) - runs / 2) / runs.sum())
         precision = np.array([1e-3, 1e-3, *np.repeat([size**-2 for size in BENDS.values()], 2)])
-        basis, prior = _basis(far), (np.zeros(len(precision)), precision)
-        weights = logistic(basis, self.counts1, runs, prior, 30, 1e-6)
+        basis = _basis(far)
+        weights = logistic(basis, self.counts1, runs, precision)
         chances = expit(weights @ basis)
         known = (basis * (runs * chances * (1 - chances))) @ basis.T + np.diag(precision)
         self.density = np.exp(-(FAR_OUT**2) / 2) if is_smooth else runs
@@ -288,14 +298,12 @@ def smooth_loss(record: BetRecord, guarantee: Guarantee, errors: float = 0.0) ->
         distance = seen * (2 - shape.certain) ** 2 if errors else seen
         largest = max(largest, guarantee.shown_by_divergence(order, distance))
     if guarantee.delta > 0 and len(record.joint[0]) >= SMOOTH_BINS:
-        both = (shape.half_lines(errors, turned=turned) for turned in (False, True))
-        largest = max(largest, *(_proved_by(*sides, guarantee) for sides in both))
+        for turned in (False, True):
+            p, q = shape.half_lines(errors, turned=turned)
+            some = (p > guarantee.delta) & (q < 0.9)  # the other tail is that of the other side
+            shown = guarantee.shown_by(p[some], q[some])
+            largest = max(largest, float(np.max(shown, initial=0.0)))
     return largest
-
-
-def _proved_by(p: Floats, q: Floats, guarantee: Guarantee) -> float:
-    some = (p > guarantee.delta) & (q < 0.9)  # the other tail is that of the other side
-    return float(np.max(guarantee.shown_by(p[some], q[some]), initial=0.0))
 
 
 def shown_by_events(record: BetRecord, guarantee: Guarantee) -> float:
@@ -346,3 +354,46 @@ def rarest_leak(bets: PlannedBets) -> float:
         if 0 < fewest <= runs:
             seen = min(seen, float(betaincinv(fewest, runs - fewest + 1, 0.95)))
     return seen
+
+
+def count_equal_losses(places: Iterable[tuple[Ints, Ints]], paired: bool) -> float:
+    """Return the number of places with equal losses that are as hard to find as the given ones.
+
+    Ten places that lose a tenth each are told apart far worse than one that loses it all: their
+    errors add up with the root of their number, their losses l as they are. So a loss is as hard to
+    find as if ``(sum of l)**2 / (sum of l**2)`` places shared it evenly, with less noise too. Where
+    none is known to lose anything, that is the number of places: the worst case.
+
+    Each place has labels from 0 of the outputs on D, and on D'; where they are `paired`, outputs i
+    on D and on D' share their random numbers.
+    """
+    squares, errors = np.array([_distance(*labels, paired) for labels in places]).T
+    count = len(squares)
+    clear = squares > PLACE_ERRORS**2 * errors
+    if not clear.any():
+        return float(count)
+    others = float(squares[~clear].sum())
+    noise = math.sqrt(2 * float((errors[~clear] ** 2).sum()))
+    others *= others > MIN_JOINT_ERRORS * noise
+    total = np.sqrt(squares[clear]).sum() + math.sqrt((~clear).sum() * others)
+    return float(np.clip(total**2 / (squares[clear].sum() + others), 1, count))
+
+
+def _distance(labels1: Ints, labels2: Ints, paired: bool) -> tuple[float, float]:
+    """Return the squared loss of a place less the share of chance, and the share of chance.
+
+    It is the chi-square distance, which for small losses is their square, in nats.
+    """
+    n = len(labels1)
+    width = int(max(labels1.max(), labels2.max())) + 1
+    c1, c2 = np.bincount(labels1, minlength=width), np.bincount(labels2, minlength=width)
+    chance: Floats
+    if paired:  # pairs with the same label say nothing
+        chance = c1 + c2 - 2.0 * np.bincount(labels1[labels1 == labels2], minlength=width)
+    else:
+        chance = c1 * (1 - c1 / n) + c2 * (1 - c2 / n)
+    often = (c1 + c2) / (2 * n) >= MIN_OFTEN
+    c1, c2, chance = c1[often], c2[often], chance[often]
+    size = n * (c1 + c2) / 2
+    by_chance = float((chance / size).sum())
+    return float(((c1 - c2) ** 2 / size).sum()) - by_chance, by_chance + 2 / n**2

@@ -11,6 +11,13 @@ import numpy as np
 
 from pytest_dp.basics.arrays import Floats, Ints
 
+MAX_STEPS = 100
+"""Steps of Newton's method, at most. Only the time depends on it, but where one number tells all.
+"""
+LAST_STEP = 1e-8
+"""Step in every weight below which a fit has converged. Larger: weights are less exact; smaller: a
+step more."""
+
 
 def expit(log_odds: Any) -> Floats:
     """Return probabilities of log odds, to full relative precision."""
@@ -28,29 +35,21 @@ def logit(probability: Any) -> Floats:
     return odds
 
 
-def logistic(
-    basis: Floats,
-    hits: Floats | Ints,
-    runs: Floats | Ints,
-    prior: tuple[Floats, Floats],
-    steps: int,
-    tolerance: float,
-) -> Floats:
-    """Return weights of a logistic regression on grouped outcomes, by Newton's method.
+def logistic(basis: Floats, hits: Floats | Ints, runs: Floats | Ints, precision: Floats) -> Floats:
+    """Return weights of a ridge logistic regression on grouped outcomes, by Newton's method.
 
-    The log odds are a weighted sum of the rows of `basis`, shape (k, groups). The prior has means
-    and precisions of the k weights. Each step is at most 1 in every weight, so that none overshoots
-    far; it is over once the largest is below `tolerance`.
+    The log odds are a weighted sum of the rows of `basis`, shape (k, groups). The prior of the k
+    weights has mean 0 and this `precision`. Each step is at most 1 in every weight, so that none
+    overshoots far.
     """
-    mean, precision = prior
-    weights = mean
-    for _ in range(steps):
+    weights = np.zeros(len(basis))
+    for _ in range(MAX_STEPS):
         p = expit(weights @ basis)
         curvature = (basis * (runs * p * (1 - p))) @ basis.T + np.diag(precision)
-        slope = basis @ (hits - runs * p) - precision * (weights - mean)
+        slope = basis @ (hits - runs * p) - precision * weights
         step = np.linalg.solve(curvature, slope)
         weights = weights + np.clip(step, -1, 1)
-        if np.abs(step).max() < tolerance:
+        if np.abs(step).max() < LAST_STEP:
             break
     return weights
 

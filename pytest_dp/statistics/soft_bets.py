@@ -48,9 +48,6 @@ the record speaks clearly; smaller: bets on chance, and with 0 Gaussian noise un
 privacy of order 2 takes 1.1 to 1.17 times the samples (benchmarks/README.md)."""
 LARGEST_LOG_RATIO = 30.0
 """Limit to a log ratio, in nats, so that nothing overflows."""
-NEWTON_STEPS = 30
-"""Steps of Newton's method, at most. Each is bounded, so that a steep line takes a few more. It
-stops earlier once it has converged; only the time depends on it."""
 POWERS = (0.7, 1.0)
 """Powers of the estimated ratio of probabilities that are bet on: below 1 less is won, and far less
 is lost where the estimate is too steep. 1 alone takes 10 % more samples. More powers share the same
@@ -124,8 +121,7 @@ def log_ratio_of(joint: Ints | Floats, scores: Floats) -> Floats:
     if spread == 0:
         return np.zeros(len(scores))
     about = np.stack([np.ones(len(scores)), centred / spread])
-    prior = np.zeros(2), np.array([1.0, 0.1])
-    odds = logistic(about, counts1, runs, prior, NEWTON_STEPS, 1e-9) @ about
+    odds = logistic(about, counts1, runs, np.array([1.0, 0.1])) @ about
     return np.clip(odds, -LARGEST_LOG_RATIO, LARGEST_LOG_RATIO)
 
 

@@ -55,17 +55,11 @@ def made(rows: list[tuple[float, float, float]]) -> MembershipRisk:
     return MembershipRisk(tuple(risks), 300)
 
 
-def test_the_miss_rate_is_told_beside_that_of_chance():
+def test_the_miss_rate_counts_records_at_high_risk():
     rows = [(0.9, 0.5, 0.01)] * 3 + [(0.9, 0.9, 0.01)] * 7 + [(0.6, 0.5, 0.01)] * 5
     missed = made(rows).miss_rate(0.8)
     assert (missed.missed, missed.high, missed.share) == (3, 10, 0.3)
-    assert missed.interval == pytest.approx((0.0667, 0.6525), abs=1e-3)
-    rng = np.random.default_rng(3)
-    same = [(0.8 + rng.normal(0, 0.03), 0.8 + rng.normal(0, 0.03), 0.03) for _ in range(500)]
-    by_chance = made(same).miss_rate(0.8)
-    assert by_chance.by_chance == pytest.approx(by_chance.share, abs=0.08)
     assert math.isnan(made(rows).miss_rate(0.95).share)
-    assert made(rows).miss_rate(0.95).interval == (0, 1)
 
 
 def test_bad_input_is_refused():
