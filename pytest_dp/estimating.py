@@ -31,7 +31,6 @@ from pytest_dp.report import numbers
 from pytest_dp.results.outcome import Estimate, Mode
 from pytest_dp.results.result import Counterexample
 from pytest_dp.running.calling import Call, prepare
-from pytest_dp.running.chunks import Input
 from pytest_dp.running.copies import CannotCopy, Pristine
 from pytest_dp.running.deadline import Deadline, OutOfTime, ended_if_hung, interruptible
 from pytest_dp.running.generator_stand_ins import CannotInstrument
@@ -325,27 +324,20 @@ def _held_against_real_runs(
     OutOfTime
         If there is no time for the runs.
     """
-    outputs: dict[Any, Sequence[Any]] = {}
     refuted = REFUTED + math.log(max(2 * len(known), 1))
+    has_returned = False
     for pair, of_pair in known:
         for side, data in enumerate(pair):
-            frozen = Input(data).frozen
-            key = id(data) if frozen is None else frozen
-            if key not in outputs:
-                outputs[key] = _real_outputs(call, data, deadline)
-            if of_pair.evidence_against(side, outputs[key]) >= refuted:
+            copied, (copy,) = call.copied(data)
+            with interruptible(deadline, None):
+                outputs = list(copied.draw(copy, CHECKED_RUNS, default_rng(CHECKED_RUNS)))
+            has_returned |= not all_raised(outputs)
+            if of_pair.evidence_against(side, outputs) >= refuted:
                 shown = on_one_line(data)
                 reason = f"real runs give other outputs than enumerated, on {shown}"
                 raise CannotInstrument(reason)
-    if outputs and all(map(all_raised, outputs.values())):
+    if known and not has_returned:
         raise CannotInstrument("it always raises")  # the audit of samples says so
-
-
-def _real_outputs(call: Call, data: Any, deadline: Deadline) -> Sequence[Any]:
-    """Return outputs of real runs of a copy."""
-    copied, (data,) = call.copied(data)
-    with interruptible(deadline, None):
-        return list(copied.draw(data, CHECKED_RUNS, default_rng(CHECKED_RUNS)))
 
 
 def _sample_loss(

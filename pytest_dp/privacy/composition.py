@@ -33,7 +33,7 @@ _ROUNDING = 1 + 10 * 1e-9
 """What sums of parameters, and roots of what is known exactly, are off by rounding of floats at
 most: a thousand times what tests see. A claim that is closer than that is met."""
 _ACCURACY, _OF_TRADEOFFS = 1 + 5e-4, 1 + 5e-3
-"""What is off that is put on a lattice of `limits.POINTS` losses, derived from comparisons with
+"""What is off that is put on a lattice of `losses.MAX_POINTS` losses, derived from comparisons with
 closed forms: at most 3e-4 for 1 to 10,000 parts; and what follows of trade-off functions, which are
 asked at 800 points only: 4e-3. Both are rounded up: what is let pass is short by less than this."""
 
