@@ -53,10 +53,11 @@ class _Functional(Curve):
 
         both = np.stack([p.ravel(), q.ravel()])
         parts = np.array_split(both, 1 + p.size // 1000, axis=1)
-        return np.concatenate([self._broken_scales(*part) for part in parts]).reshape(p.shape)
+        shown = [self._largest_broken_scale(*part) for part in parts]
+        return np.concatenate(shown).reshape(p.shape)
 
-    def _broken_scales(self, p: Floats, q: Floats) -> Floats:
-        """Return the scales up to which some hockey stick is broken; allocates for each of them."""
+    def _largest_broken_scale(self, p: Floats, q: Floats) -> Floats:
+        """Return the scales up to which some hockey stick is broken; infinite if it is at 1e9."""
         import numpy as np
 
         eps, delta = self.sticks
@@ -68,7 +69,15 @@ class _Functional(Curve):
                 complement = 1 - q[:, None] > np.fmax(price * (1 - p)[:, None], 0.0) + leak
             return np.asarray(np.any(straight | complement, axis=1) & (p > q))
 
-        return _last_where(is_broken, np.zeros(len(p)))
+        low, high = np.zeros(len(p)), np.ones(len(p))
+        while np.any(broken := is_broken(high)) and np.max(high) < 1e9:
+            low, high = np.where(broken, high, low), np.where(broken, 2 * high, high)
+        never = broken
+        for _ in range(40):
+            middle = (low + high) / 2
+            broken = is_broken(middle)
+            low, high = np.where(broken, middle, low), np.where(broken, high, middle)
+        return np.where(never, np.inf, low)
 
     def group(self, k: int) -> TradeOff | _Functional:
         """Return what `k` uses in a row allow (Dong, Roth, Su 2022, Theorem 2.14)."""
@@ -84,21 +93,6 @@ class _Functional(Curve):
 
     def __str__(self) -> str:
         return f"guarantee={self!r}"
-
-
-def _last_where(is_broken: Callable[[Floats], Bools], low: Floats) -> Floats:
-    """Return the largest scales at which a claim is broken; infinite if it still is at 1e9."""
-    import numpy as np
-
-    high = low + 1.0
-    while np.any(broken := is_broken(high)) and np.max(high) < 1e9:
-        low, high = np.where(broken, high, low), np.where(broken, 2 * high, high)
-    never = broken
-    for _ in range(40):
-        middle = (low + high) / 2
-        broken = is_broken(middle)
-        low, high = np.where(broken, middle, low), np.where(broken, high, middle)
-    return np.where(never, np.inf, low)
 
 
 @dataclass(frozen=True)
