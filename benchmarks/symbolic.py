@@ -32,10 +32,10 @@ from pytest_dp.pairs import make_pair_source, resolve_promise
 from pytest_dp.pairs.pair_strategies import neighbours
 from pytest_dp.pairs.sources import Pair, PairSource
 from pytest_dp.proposers import widen_source
+from pytest_dp.proposers.clock import Clock
 from pytest_dp.proposers.constants import constants_of
-from pytest_dp.proposers.proposing import Explorer, FoundPair
+from pytest_dp.proposers.proposing import LEAST_NOISE, BySymbols
 from pytest_dp.running.calling import Call, prepare
-from pytest_dp.running.copies import Pristine
 
 OLD = ("guided",)
 MOST = 200
@@ -53,12 +53,11 @@ def prepared(mechanism: Callable[..., Any], claim: dict[str, Any]) -> tuple[Any,
 
 def explored(
     mechanism: Callable[..., Any], claim: dict[str, Any], start: Callable[[Pair], bool] = bool
-) -> Iterator[FoundPair]:
+) -> Iterator[Pair]:
     """What symbolic runs find from some of a claim's pairs on."""
     whole, call, source = prepared(mechanism, claim)
-    call = replace(call, pristine=Pristine((call.mechanism, call.params)))
-    explorer = Explorer(call, whole.promise.relation, source.generated)
-    return explorer.found(list(filter(start, source.given)), lambda: True)
+    pairs, relation = list(filter(start, source.given)), whole.promise.relation
+    return BySymbols(call, pairs, relation, source.generated, Clock(60.0)).propose()
 
 
 def proposed(mechanism: Callable[..., Any], claim: dict[str, Any], *search: str) -> Iterator[Pair]:
@@ -152,9 +151,9 @@ def arguments(only: list[str]) -> None:
             next(explored(mechanism, claim), None)  # what is imported once
             found = explored(mechanism, claim, _is_far_off)
             before = time.process_time()
-            last = next((each for each in found if each.certain and not each.first), None)
+            last = next((pair for pair in found if pair.origin != LEAST_NOISE), None)
             seconds = time.process_time() - before
-            shown = dict(last.pair.params) if last else {}
+            shown = dict(last.params) if last else {}
             rows.append([f"SVT{number}", name, shown, f"{seconds:.3f}"])
     print(table(["mechanism", "pattern", "arguments", "CPU s"], rows))
 

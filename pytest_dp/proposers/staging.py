@@ -2,119 +2,174 @@
 
 from __future__ import annotations
 
+import math
 import sys
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import accumulate
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import z3
+from z3.z3util import get_vars
 
 from pytest_dp.basics.errors import ClaimError
 from pytest_dp.data import key, kind_of, rebuilt, records_of
-from pytest_dp.data.fields import columns_of
-from pytest_dp.data.relations import (
-    AllQueries,
-    OneQuery,
-    Pair,
-    Relation,
-    WithParams,
-)
-from pytest_dp.proposers.input_leaves import (
-    Leaf,
-    LeafRecord,
-    Seen,
-    Variable,
-    Variables,
-    constants_in,
-    literal,
-)
-from pytest_dp.proposers.solving import Model
+from pytest_dp.data.fields import columns_of, fields_of, with_field
+from pytest_dp.data.relations import AllQueries, OneQuery, Pair, Relation, WithParams
+from pytest_dp.proposers.odd_values import LARGEST_NUMBER
+from pytest_dp.proposers.solving import Values, number_in
+from pytest_dp.proposers.stand_ins import Truth, number, term
 from pytest_dp.proposers.trace import Trace
 
-Redraw = Callable[[Pair, Mapping[int, Any]], Pair | None]
-"""The pair of a strategy in which some choices are others; None if there is none."""
+if TYPE_CHECKING:  # with Hypothesis, which claims about examples do without
+    from pytest_dp.pairs.generated import Generated
 
-if TYPE_CHECKING:  # with Hypothesis
-    from pytest_dp.pairs.edits import DrawnValue
+Range = tuple[float, float]
+"""The smallest and the largest number of a field."""
+EVERYTHING: Range = (-LARGEST_NUMBER, LARGEST_NUMBER)
 
 
 class StagingError(Exception):
     """Nothing can stand in for an input of this type."""
 
 
-@dataclass(frozen=True, slots=True)
-class Strategy:
-    """How a pair was drawn, and how to draw others."""
+@dataclass(slots=True, eq=False)
+class Variable:
+    """A number or a truth of an input, with the value that it has there."""
 
-    drawn: DrawnValue
-    redraw: Redraw
-    seen: Mapping[Hashable, Seen]
-    """What the fields of its records were seen to hold."""
+    formula: Any
+    value: Any
+    range: Range
+    places: list[int] = field(default_factory=list)
+    """The choices of a strategy that it is, if any."""
+
+    @property
+    def known(self) -> Any:
+        """The condition of having the value that it has."""
+        return self.formula == literal(self.value)
+
+    def allowed(self) -> Iterator[Any]:
+        """Yield conditions on its value."""
+        if not isinstance(self.value, bool):
+            low, high = map(type(self.value), self.range)
+            yield self.formula >= literal(low)
+            yield self.formula <= literal(high)
+
+    def stand_in(self, trace: Trace) -> Any:
+        """Return a stand-in with its value."""
+        if isinstance(self.value, bool):
+            return Truth(trace, self.value, self.formula)
+        return number(trace, self.value, self.formula)
+
+    def found(self, values: Values) -> Any:
+        """Return its value in an answer."""
+        if isinstance(self.value, bool):
+            return values.get(str(self.formula), False)
+        return type(self.value)(number_in(values, self.formula))
+
+
+def literal(value: Any) -> Any:
+    """Return a value as a constant of z3."""
+    return z3.BoolVal(value) if isinstance(value, bool) else term(value)
+
+
+class Variables:
+    """Makes variables for the values of an input, each in the range of its field."""
+
+    def __init__(self, ranges: Mapping[Hashable, Range]) -> None:
+        self.all: list[Variable] = []
+        self._ranges = ranges
+
+    def new(self, value: Any, name: Hashable = None) -> Variable | None:
+        """Return a variable for the value of a field; None if there is none for its type."""
+        value = value.item() if isinstance(value, np.generic) else value
+        if type(value) not in (bool, int, float) or not math.isfinite(value):
+            return None
+        sorts = {bool: z3.Bool, int: z3.Int, float: z3.Real}
+        formula = sorts[type(value)](f"v{len(self.all)}")
+        self.all.append(Variable(formula, value, self._ranges.get(name, EVERYTHING)))
+        return self.all[-1]
+
+    def record(self, record: Any) -> VariableRecord:
+        """Return a record with variables for its values."""
+        made = {name: self.new(value, name) for name, value in fields_of(record).items()}
+        return VariableRecord(record, {name: one for name, one in made.items() if one is not None})
+
+
+@dataclass(frozen=True, slots=True)
+class VariableRecord:
+    """A record with some of its values as variables."""
+
+    record: Any
+    variables: Mapping[Hashable, Variable]
+
+    def with_values(self, value_of: Callable[[Variable], Any]) -> Any:
+        """Return the record with something else in place of its variables."""
+        made = self.record
+        for name, variable in self.variables.items():
+            made = with_field(made, name, value_of(variable))
+        return made
 
 
 class Stage:
     """Stand-ins for a pair.
 
-    `facts` are what D and D' have to fulfil to be neighbours, and inside of the strategy's range;
-    parameters that were `decided` keep these values. Raises StagingError.
+    `facts` are what D and D' have to fulfil to be neighbours, inside of `ranges`; parameters that
+    were `decided` keep these values. Of a `generated` pair, what is no choice of the strategy stays
+    as it is. Raises StagingError.
     """
 
     def __init__(
         self,
         pair: Pair,
         relation: Relation | None,
-        strategy: Strategy | None,
+        generated: Generated | None,
+        ranges: Mapping[Hashable, Range],
         decided: Mapping[str, Any],
     ) -> None:
-        self.pair, self._relation, self._strategy = pair, relation, strategy
-        made = Variables()
-        self._made = made
+        self.pair, self._relation, self._generated = pair, relation, generated
+        made = Variables(ranges)
+        self._all = made.all
         self._d1 = [made.record(record) for record in _rows(pair.d1)]
-        self._d2 = self._second()
-        self.params = {name: leaf for name, v in pair.params.items() if (leaf := made.leaf(v))}
-        if strategy is not None:
-            self._match_choices(strategy)
-        self.facts = [*made.facts, *self._neighbours()]
+        self._d2 = self._second(made)
+        named = {name: made.new(value, ("with", name)) for name, value in pair.params.items()}
+        self.params = {name: one for name, one in named.items() if one is not None}
+        self.facts = [*self._neighbours()]
         self.facts += [fact for variable in made.all for fact in variable.allowed()]
-        for name, values in decided.items():
-            for variable, value in zip(self.params[name].variables, values, strict=True):
-                self.facts.append(variable.formula == literal(value))
+        self.facts += [self.params[name].formula == literal(v) for name, v in decided.items()]
+        if generated is not None:
+            self._match_choices(generated)
+            self.facts += [variable.known for variable in made.all if not variable.places]
 
     @property
     def known(self) -> list[Any]:
         """The conditions that variables have the values that they have."""
-        return [variable.known for variable in self._made.all]
+        return [variable.known for variable in self._all]
 
-    def params_in(self, formula: Any, model: Model) -> dict[str, list[Any]]:
+    def params_in(self, formula: Any, answered: Values) -> dict[str, Any]:
         """Return the values in an answer of those parameters that a formula depends on."""
-        used = constants_in(formula)
-        return {
-            name: [variable.found(model) for variable in leaf.variables]
-            for name, leaf in self.params.items()
-            if any(str(variable.formula) in used for variable in leaf.variables)
-        }
+        used = set(map(str, get_vars(formula)))
+        named = self.params.items()
+        return {name: one.found(answered) for name, one in named if str(one.formula) in used}
 
-    # Which variables D and D' share
-
-    def _second(self) -> list[LeafRecord]:
+    def _second(self, made: Variables) -> list[VariableRecord]:
         """Return the records of D': those that D holds as well are the same."""
-        if isinstance(self._relation, OneQuery | AllQueries):
-            return [self._made.record(record) for record in _rows(self.pair.d2)]
-        left: dict[Hashable, list[LeafRecord]] = {}
-        for record in self._d1:
+        left: dict[Hashable, list[VariableRecord]] = {}
+        for record in self._d1 if not _is_of_queries(self._relation) else ():
             left.setdefault(key(record.record), []).append(record)
-        shared = (left.get(key(record)) for record in _rows(self.pair.d2))
+        rows = _rows(self.pair.d2)
+        shared = (left.get(key(record)) for record in rows)
         return [
-            same.pop(0) if same else self._made.record(record)
-            for same, record in zip(shared, _rows(self.pair.d2), strict=True)
+            same.pop(0) if same else made.record(record)
+            for same, record in zip(shared, rows, strict=True)
         ]
 
     def _neighbours(self) -> Iterator[Any]:
-        if not isinstance(self._relation, OneQuery | AllQueries):
+        if not _is_of_queries(self._relation):
             return
-        both = list(zip(_formulas(self._d1), _formulas(self._d2), strict=True))
+        sides = (_variables(records) for records in (self._d1, self._d2))
+        both = [(one.formula, other.formula) for one, other in zip(*sides, strict=True)]
         moved = [a != b for a, b in both]
         for a, b in both:
             yield z3.And(a - b <= 1, b - a <= 1, a >= 0, b >= 0)
@@ -122,92 +177,64 @@ class Stage:
         if isinstance(self._relation, OneQuery):
             yield z3.AtMost(*moved, 1)
 
-    # Choices of a strategy
+    def _match_choices(self, generated: Generated) -> None:
+        """Find the choices that variables are: those with their values, in order."""
+        drawn = generated.drawn(self.pair)
+        parts = drawn.choices if drawn is not None else ()
+        choices, taken = [*chain.from_iterable(parts)], set[int]()
+        first, second = _variables(self._d1), _variables(self._d2)
 
-    def _match_choices(self, strategy: Strategy) -> None:
-        """Find the choices that variables are; others keep their values."""
-        self._let_ranges(strategy)
-        first = [variable for record in self._d1 for variable in record.variables]
-        second = [variable for record in self._d2 for variable in record.variables]
-        params = [variable for leaf in self.params.values() for variable in leaf.variables]
-        parts = strategy.drawn.choices
-        choices = [choice for part in parts for choice in part]
-        ends = list(accumulate(map(len, parts), initial=0))
-        if len(parts) > 1:  # those of D, of D', and of parameters
-            sides = [(first, ends[0], ends[1]), (second, ends[1], ends[2])]
-            _align(params, choices, range(ends[2], len(choices)), set())
+        def align(variables: Iterable[Variable], order: range) -> None:
+            for variable in variables:
+                same = (at for at in order if _is_same(choices[at], variable.value))
+                at = next((at for at in same if at not in taken), None)
+                if at is not None:
+                    variable.places.append(at)
+                    taken.add(at)
+                    order = order[order.index(at) + 1 :]
+
+        everywhere = range(len(choices))
+        align(reversed(self.params.values()), everywhere[::-1])  # which are drawn last
+        align(first, everywhere)
+        if len(parts) > 1:  # the choices of D' follow those of D
+            align(second, everywhere[len(parts[0]) :])
         else:
-            known = set(map(id, first))
-            _align(params[::-1], choices, range(len(choices) - 1, -1, -1), set())  # drawn last
-            rest = [variable for variable in second if id(variable) not in known]
-            sides = [(first, 0, len(choices)), (rest, 0, len(choices))]
-        taken = {at for variable in self._made.all for at in variable.places}
-        for variables, low, high in sides:
-            _align(variables, choices, range(low, high), taken)
-        for variable in self._made.all:
-            if not variable.places:
-                self._made.facts.append(variable.known)
-
-    def _let_ranges(self, strategy: Strategy) -> None:
-        for record in (*self._d1, *self._d2):
-            for name, leaf in record.leaves.items():
-                for variable in leaf.variables:
-                    variable.seen = strategy.seen.get(name, Seen())
-        for name, leaf in self.params.items():
-            for variable in leaf.variables:
-                variable.seen = strategy.seen.get(("with", name), Seen())
-
-    def _changes(self, values: Mapping[int, Any]) -> dict[int, Any]:
-        """Return other choices by their numbers, of values by the variables that have them."""
-        return {
-            at: values[id(variable)]
-            for variable in self._made.all
-            if id(variable) in values and not _same(values[id(variable)], variable.value)
-            for at in variable.places
-        }
-
-    def _makes(self, pair: Pair, value_of: Callable[[Variable], Any]) -> bool:
-        """Return whether a pair has the values that are expected."""
-        try:
-            d1, d2, params = self._with(value_of)
-        except ValueError:
-            return False
-        return key((_rows(pair.d1), _rows(pair.d2), dict(pair.params))) == key((d1, d2, params))
-
-    # Stand-ins and answers
+            align((one for one in second if one not in first), everywhere)
 
     def d1(self, trace: Trace) -> Any:
+        """Return stand-ins for D."""
         return self._stand_in(trace, self.pair.d1, self._d1)
 
     def d2(self, trace: Trace) -> Any:
+        """Return stand-ins for D'."""
         return self._stand_in(trace, self.pair.d2, self._d2)
 
-    def _stand_in(self, trace: Trace, like: Any, rows: list[LeafRecord]) -> Any:
-        values = [record.with_values(lambda leaf: leaf.stand_in(trace)) for record in rows]
+    def _stand_in(self, trace: Trace, like: Any, rows: list[VariableRecord]) -> Any:
+        values = [record.with_values(lambda one: one.stand_in(trace)) for record in rows]
+        params = {name: one.stand_in(trace) for name, one in self.params.items()}
         data = _assemble(like, values)
-        if not self.params:
-            return WithParams(data, self.pair.params) if self.pair.params else data
-        params = {name: leaf.stand_in(trace) for name, leaf in self.params.items()}
-        return WithParams(data, {**self.pair.params, **params})
+        return WithParams(data, {**self.pair.params, **params}) if self.pair.params else data
 
-    def _with(self, value_of: Callable[[Variable], Any]) -> tuple[list[Any], list[Any], Any]:
-        def made(leaf: Leaf) -> Any:
-            return leaf.made(*map(value_of, leaf.variables))
-
-        d1, d2 = ([record.with_values(made) for record in side] for side in (self._d1, self._d2))
-        params = {name: made(leaf) for name, leaf in self.params.items()}
-        return d1, d2, {**self.pair.params, **params}
-
-    def answer(self, model: Model) -> Pair | None:
+    def answer(self, answered: Values) -> Pair | None:
         """Return the pair of an answer; None if it is no pair of neighbours."""
+        values = {str(one.formula): one.found(answered) for one in self._all}
+
+        def value_of(variable: Variable) -> Any:
+            return values[str(variable.formula)]
+
         try:
-            values = {id(variable): variable.found(model) for variable in self._made.all}
-            value_of: Callable[[Variable], Any] = lambda variable: values[id(variable)]  # noqa: E731
-            if self._strategy is not None:
-                pair = self._strategy.redraw(self.pair, self._changes(values))
-                return pair if pair is not None and self._makes(pair, value_of) else None
-            rows1, rows2, params = self._with(value_of)
-            d1, d2 = _like(self.pair.d1, rows1), _like(self.pair.d2, rows2)
+            sides = [[row.with_values(value_of) for row in rows] for rows in (self._d1, self._d2)]
+            params = {name: value_of(one) for name, one in self.params.items()}
+            params = {**self.pair.params, **params}
+            if self._generated is not None:
+                changes = {at: value_of(one) for one in self._all for at in one.places}
+                pair = self._generated.redrawn(self.pair, changes)
+                made = pair and (_rows(pair.d1), _rows(pair.d2), dict(pair.params))
+                return pair if key(made) == key((*sides, params)) else None
+            d1, d2 = (
+                rebuilt(data, rows) if kind_of(data) else rows[0]
+                for data, rows in zip(self.pair.inputs, sides, strict=True)
+            )
             if self._relation is None:
                 return replace(self.pair, d1=d1, d2=d2)
             pair = self._relation.pair(d1, d2)
@@ -216,25 +243,29 @@ class Stage:
             return None
 
 
-def seen_in(pairs: Sequence[Pair]) -> dict[Hashable, Seen]:
-    """Return what each field of records, and each parameter, was seen to hold."""
-    records = (record for pair in pairs for data in (pair.d1, pair.d2) for record in _rows(data))
-    seen = {name: Seen.of(column.values()) for name, column in columns_of(records).items()}
+def ranges_of(pairs: Sequence[Pair]) -> dict[Hashable, Range]:
+    """Return the ranges of numbers that fields of records, and parameters, hold in some pairs."""
+    records = (record for pair in pairs for data in pair.inputs for record in _rows(data))
+    seen = {name: list(column.values()) for name, column in columns_of(records).items()}
     for name in pairs[0].params if pairs else ():
-        seen["with", name] = Seen.of(pair.params.get(name) for pair in pairs)
-    return seen
+        seen["with", name] = [pair.params.get(name) for pair in pairs]
+    numbers = {
+        name: [v for v in values if type(v) in (int, float) and abs(v) <= LARGEST_NUMBER]
+        for name, values in seen.items()
+    }
+    return {name: (min(values), max(values)) for name, values in numbers.items() if values}
+
+
+def _is_of_queries(relation: Relation | None) -> bool:
+    return isinstance(relation, OneQuery | AllQueries)
 
 
 def _rows(data: Any) -> list[Any]:
     return records_of(data) if kind_of(data) else [data]
 
 
-def _like(data: Any, rows: Sequence[Any]) -> Any:
-    return rebuilt(data, rows) if kind_of(data) else rows[0]
-
-
-def _formulas(records: Sequence[LeafRecord]) -> list[Any]:
-    return [variable.formula for record in records for variable in record.variables]
+def _variables(records: Sequence[VariableRecord]) -> list[Variable]:
+    return [variable for record in records for variable in record.variables.values()]
 
 
 def _assemble(like: Any, values: list[Any]) -> Any:
@@ -255,19 +286,5 @@ def _assemble(like: Any, values: list[Any]) -> Any:
     raise StagingError(type(like).__name__)
 
 
-def _same(choice: Any, value: Any) -> bool:
+def _is_same(choice: Any, value: Any) -> bool:
     return type(choice) is type(value) and bool(choice == value)
-
-
-def _align(
-    variables: Sequence[Variable], choices: Sequence[Any], order: range, taken: set[int]
-) -> None:
-    """Give each variable the next choice with its value, in some order."""
-    ahead = order
-    for variable in variables:
-        for place, at in enumerate(ahead):
-            if at not in taken and _same(choices[at], variable.value):
-                variable.places.append(at)
-                ahead = ahead[place + 1 :]
-                taken.add(at)
-                break

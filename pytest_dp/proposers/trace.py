@@ -1,4 +1,7 @@
-"""The trace of a run on stand-ins: its decisions, with the conditions that they depend on."""
+"""The trace of a run on stand-ins: its decisions, with the conditions that they depend on.
+
+The noise of such a run does not depend on the inputs, but through its scale.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,35 @@ import linecache
 import sys
 import types
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import z3
 
+from pytest_dp.basics.errors import ClaimError, MechanismError
 from pytest_dp.basics.reprs import SHORT_LENGTH
 from pytest_dp.basics.whose_code import is_project_file
+from pytest_dp.proposers.stand_ins import (
+    CONVERSIONS,
+    Truth,
+    arrays_of_stand_ins,
+    find_stand_in,
+    is_stand_in,
+    parts_of_output,
+    plain_values,
+    term,
+)
+from pytest_dp.running.calling import Call
+from pytest_dp.running.catalogue import draw_kind_of, size_of
+from pytest_dp.running.copies import CannotCopy
+from pytest_dp.running.deadline import Deadline, OutOfTime
+from pytest_dp.running.generator_stand_ins import CannotInstrument, Instrument, stand_in
+from pytest_dp.running.instrumented import apply_instrument
+from pytest_dp.running.requests import RNG, Request
+from pytest_dp.running.shadowing import shadow
 
 MAX_BRANCHES = 1_000
 """Branches of a run that are noted. More take memory; fewer miss late ones."""
@@ -110,6 +134,11 @@ class Trace:
         """Note that something became concrete."""
         self.concrete[what] += 1
 
+    def before(self, at: int) -> list[Any]:
+        """Return the conditions under which the run comes to its branch of this number."""
+        facts = [fact for since, fact in self.facts if since <= at]
+        return facts + [branch.taken for branch in self.branches[:at]]
+
 
 def _place(frame: types.FrameType | None) -> Instruction:
     """Return the innermost instruction of the project's code."""
@@ -118,3 +147,75 @@ def _place(frame: types.FrameType | None) -> Instruction:
     if frame is None:
         return Instruction()
     return Instruction(frame.f_code.co_filename, frame.f_lineno, frame.f_lasti)
+
+
+class Centred(Instrument):
+    """Answers draws by the centres of their laws, where these have one; else by plain draws.
+
+    The same draws have the same answers on every input, up to scale and location.
+    """
+
+    words = bytes(32)
+
+    def __init__(self, trace: Trace) -> None:
+        super().__init__()
+        self._trace = trace
+
+    def other(self, source: Any, name: str) -> Any:
+        return getattr(self.plain(source.kind), name)
+
+    def draw(self, request: Request) -> Any:
+        try:
+            centre = self._centre(request)
+        except (TypeError, ValueError, AttributeError):
+            centre = None
+        return self._plainly(request) if centre is None else centre
+
+    def _centre(self, request: Request) -> Any:
+        """Return the centre of the law, as often as it is drawn; None if it has none."""
+        standard_of = draw_kind_of(request).standard
+        if standard_of is None or request.arguments.get("out") is not None:
+            return None
+        law, scale, location = standard_of(request.arguments)
+        if law.family.centre is None:
+            return None
+        scales = np.ravel(np.asarray(scale, object)).tolist()
+        self._trace.scales += [term(each) for each in scales if is_stand_in(each)]
+        size = size_of(request)
+        shape = np.broadcast_shapes(np.shape(scale), np.shape(location)) if size is None else size
+        middle = float(law.family.centre(law.parameter))
+        if size is None and not shape:
+            return location + scale * middle
+        return np.asarray(location + np.multiply(scale, np.full(shape, middle)))
+
+    def _plainly(self, request: Request) -> Any:
+        given = [*request.args, *request.keywords.values()]
+        found = find_stand_in(given)
+        if found is not None and request.method != "shuffle":  # which only moves them
+            found.trace.note(f"{request.source.name}.{request.method}")
+            args = tuple(map(plain_values, request.args))
+            named = {name: plain_values(value) for name, value in request.keywords.items()}
+            request = Request(request.source, request.method, args, named)
+        generator = self.plain(request.source.kind)
+        return getattr(generator, request.method)(*request.args, **request.keywords)
+
+
+def trace_run(call: Call, data_of: Callable[[Trace], Any], deadline: Deadline) -> Trace | None:
+    """Return the trace of a run of a copy; None if it could not be run.
+
+    `data_of` makes the stand-in of the input. A run that raises has a trace up to there.
+    """
+    trace = Trace()
+    instrument = Centred(trace)
+    try:
+        copied, _ = call.copy_alone()
+        data = data_of(trace)
+        shadow(copied.mechanism, CONVERSIONS)
+        with apply_instrument(instrument, deadline), arrays_of_stand_ins().in_place():
+            output = copied.one(data, stand_in(instrument, RNG))
+    except (CannotCopy, CannotInstrument, ClaimError, MechanismError, OutOfTime):
+        return None
+    for part in parts_of_output(output):
+        if type(part) is Truth:  # which nothing decided
+            trace.release(part.condition, part.value)
+    return trace

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -17,29 +18,22 @@ from pytest_dp.basics.errors import ClaimError
 from pytest_dp.claiming.claim import expand
 from pytest_dp.pairs import make_pair_source, resolve_promise
 from pytest_dp.running.calling import prepare
-from pytest_dp.running.copies import Pristine
 
 z3 = pytest.importorskip("z3")
 
 
-from pytest_dp.proposers.functions import NAMES  # noqa: E402
-from pytest_dp.proposers.input_leaves import Variables, literal  # noqa: E402
-from pytest_dp.proposers.proposing import Explorer  # noqa: E402
-from pytest_dp.proposers.solving import Questions  # noqa: E402
-from pytest_dp.proposers.stand_in_arrays import arrays_of_stand_ins  # noqa: E402
-from pytest_dp.proposers.stand_in_numbers import Truth  # noqa: E402
-from pytest_dp.proposers.stand_in_texts import Text  # noqa: E402
+from pytest_dp.proposers.clock import Clock  # noqa: E402
+from pytest_dp.proposers.proposing import BySymbols  # noqa: E402
+from pytest_dp.proposers.solving import Questions, number_in  # noqa: E402
+from pytest_dp.proposers.staging import Variables, literal  # noqa: E402
+from pytest_dp.proposers.stand_ins import Truth, arrays_of_stand_ins  # noqa: E402
 from pytest_dp.proposers.trace import Trace  # noqa: E402
 
 pytestmark = [pytest.mark.usefixtures("few_pairs"), pytest.mark.spot(5)]
 
-to_int, to_len = NAMES["int"], NAMES["len"]
-
 
 def formula_of(value):
-    if isinstance(value, Truth):
-        return value.condition
-    return value.formula if type(value) is Text else value.term
+    return value.condition if isinstance(value, Truth) else value.term
 
 
 def holds_elsewhere(function, start, others):
@@ -47,14 +41,13 @@ def holds_elsewhere(function, start, others):
 
     Of those on which it goes the same way; returns how many these are.
     """
-    made, trace = Variables(), Trace()
-    leaves = [made.leaf(value) for value in start]
+    made, trace = Variables({}), Trace()
+    variables = [made.new(value) for value in start]
     with arrays_of_stand_ins().in_place():
-        result = function(*(leaf.stand_in(trace) for leaf in leaves))
+        result = function(*(variable.stand_in(trace) for variable in variables))
     formula, same_way = formula_of(result), 0
     path = [branch.taken for branch in trace.branches] + [fact for _, fact in trace.facts]
     for other in others:
-        variables = [variable for leaf in leaves for variable in leaf.variables]
         put = [(v.formula, literal(value)) for v, value in zip(variables, other, strict=True)]
 
         def at(term, put=put):
@@ -95,12 +88,11 @@ def test_arithmetic(name, numbers, start):
 def proposed(mechanism, limit=20, start=bool, **claim):
     claim = expand({"eps": 1.0, **claim})[0]
     call = prepare(mechanism, claim.arguments)
-    call = replace(call, pristine=Pristine((mechanism, call.params)))
     promise = resolve_promise(claim.promise)
     source = make_pair_source(replace(claim, promise=promise), 0, "inputs")
-    explorer = Explorer(call, promise.relation, source.generated)
-    found = islice(explorer.found(list(filter(start, source.given)), lambda: True), limit)
-    return [each.pair for each in found], explorer
+    pairs = list(filter(start, source.given))
+    search = BySymbols(call, pairs, promise.relation, source.generated, Clock(60.0))
+    return list(islice(search.propose(), limit)), search
 
 
 def gated(is_open):
@@ -112,11 +104,9 @@ def gated(is_open):
 
 ROWS = st.lists(st.tuples(st.integers(0, 99), st.integers(0, 99)), max_size=5)
 FOUR_ROWS = st.lists(st.tuples(st.integers(0, 99), st.integers(0, 99)), min_size=4, max_size=6)
-NAMES_OF = st.lists(st.text("abcxyzABC-019", max_size=6), max_size=4)
 GATES = {
     "fields": (lambda data: any(5 * a - 3 * b == 77 for a, b in data), ROWS),
     "looked up": (lambda data: len({a for a, _ in data}) < len(data) - 1, FOUR_ROWS),
-    "prefix": (lambda data: any(name.startswith("x-9") for name in data), NAMES_OF),
     "numpy": (lambda data: np.dot(data, [3, 1, 2]) == 700, queries(3)),
 }
 
@@ -127,23 +117,23 @@ GATES = {
 def test_pairs_are_found_behind_a_gate_and_beside_it(name):
     is_open, inputs = GATES[name]
     claim = {"inputs": inputs, "neighbors": "all_queries" if name == "numpy" else "add_remove_one"}
-    pairs, explorer = proposed(gated(is_open), **claim)
+    pairs, search = proposed(gated(is_open), **claim)
     sides = {(bool(is_open(pair.d1)), bool(is_open(pair.d2))) for pair in pairs}
     assert (True, True) in sides
     assert len(sides) > 1
     assert all(pair.origin.startswith("symbolic: ") for pair in pairs)
     assert any("test_symbolic.py:" in pair.origin for pair in pairs)
-    assert explorer.asked < 256
+    assert search.asked < 256
 
 
 @pytest.mark.slow
 def test_nothing_is_proposed_outside_of_a_strategy():
-    pairs, explorer = proposed(
+    pairs, search = proposed(
         gated(lambda data: sum(a for a, _ in data) > 5 * 99),
         inputs=ROWS,
         neighbors="add_remove_one",
     )
-    assert explorer.asked > 0
+    assert search.asked > 0
     assert not pairs  # five rows hold 495 at most
 
 
@@ -215,20 +205,20 @@ def questions():
 
 
 @pytest.mark.slow
-def test_a_question_that_does_not_end_is_given_up(questions, monkeypatch):
-    monkeypatch.setattr("pytest_dp.proposers.solving.QUESTION_SECONDS", 0.5)
-    assert questions.any([z3.Int("a") == 3], []).number(z3.Int("a")) == 3  # it has started
-    assert questions.any(pigeons(), []) is None
+def test_a_question_that_does_not_end_is_given_up(questions):
+    number = z3.Int("a")
+    assert number_in(questions.most([number == 3], [], []), number) == 3  # it has started
+    assert questions.most(pigeons(), [], []) is None
     assert questions.unanswered == 1
-    assert questions.any([z3.Int("a") == 4], []).number(z3.Int("a")) == 4  # another has started
+    assert number_in(questions.most([number == 4], [], []), number) == 4  # another has started
 
 
-def test_a_process_that_hangs_is_ended(questions, monkeypatch):
+def test_a_process_that_hangs_is_ended(questions):
     """Whatever it does: here it is stopped."""
-    monkeypatch.setattr("pytest_dp.proposers.solving.STARTING_SECONDS", 1.0)
-    assert questions.any([], []) is not None
-    questions._process.send_signal(signal.SIGSTOP)
-    assert questions.any([], []) is None
+    assert questions.most([], [], []) is not None
+    (process,) = questions._process._processes
+    os.kill(process, signal.SIGSTOP)
+    assert questions.most([], [], []) is None
     assert questions.unanswered == 1
 
 
