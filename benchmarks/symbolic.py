@@ -32,7 +32,7 @@ from pytest_dp.pairs import make_pair_source, resolve_promise
 from pytest_dp.pairs.pair_strategies import neighbours
 from pytest_dp.pairs.sources import Pair, PairSource
 from pytest_dp.proposers import widen_source
-from pytest_dp.proposers.clock import Clock
+from pytest_dp.proposers.by_movement import Clock
 from pytest_dp.proposers.constants import constants_of
 from pytest_dp.proposers.proposing import LEAST_NOISE, BySymbols
 from pytest_dp.running.calling import Call, prepare

@@ -27,7 +27,7 @@ from pytest_dp.data import is_real
 from pytest_dp.methods.families import PairFamily, Side, families_of
 from pytest_dp.methods.smooth import HARD, STEEPNESS, Key, Output, Smoothed, Smoothing, outputs_of
 from pytest_dp.pairs import Pair
-from pytest_dp.proposers.clock import Clock
+from pytest_dp.proposers.by_movement import Clock
 from pytest_dp.proposers.constants import constants_of
 from pytest_dp.running.calling import Call
 from pytest_dp.running.copies import CannotCopy

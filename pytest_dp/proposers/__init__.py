@@ -12,8 +12,7 @@ from pytest_dp.claiming.settings import Settings
 from pytest_dp.data.relations import Pair
 from pytest_dp.declaration import Queries, Values
 from pytest_dp.pairs.sources import PairSource, Proposer, check_pairs, mark_pairs, sieve
-from pytest_dp.proposers.by_movement import ByMovement
-from pytest_dp.proposers.clock import Clock
+from pytest_dp.proposers.by_movement import ByMovement, Clock
 from pytest_dp.proposers.constants import constants_of
 from pytest_dp.proposers.shrinking import counts, shrunk
 from pytest_dp.registry import load
@@ -34,7 +33,7 @@ def compared_values(call: Call, promise: Promise, settings: Settings) -> list[An
     """Return values that the mechanism's code compares with, to make inputs of."""
     if not settings.search or promise.inputs is None or isinstance(promise.inputs, Values):
         return []
-    from pytest_dp.proposers.matching import matching_texts  # loads Hypothesis
+    from pytest_dp.proposers.turns import matching_texts  # loads Hypothesis
 
     found = constants_of(call.mechanism, call.params)
     return found + matching_texts(call.mechanism, call.params, settings.seed or 0)

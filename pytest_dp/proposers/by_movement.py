@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from pytest_dp.basics import clocks
 from pytest_dp.claiming.claim import Promise
 from pytest_dp.claiming.settings import Settings
 from pytest_dp.data import kind_of
@@ -27,14 +28,7 @@ from pytest_dp.pairs.screening import (
 )
 from pytest_dp.pairs.sources import PairSource, Screener, mark_pairs
 from pytest_dp.pairs.unreached import Instruction, UnreachedLine
-from pytest_dp.proposers.clock import Clock
-from pytest_dp.proposers.odd_values import (
-    far_values,
-    missing_values,
-    odd_pairs,
-    very_far_values,
-)
-from pytest_dp.proposers.turns import pairs_around_turns
+from pytest_dp.proposers.odd_values import far_values, missing_values, odd_pairs
 from pytest_dp.results.screened import Moved, Screened, wanted_pairs
 from pytest_dp.running.calling import Call
 from pytest_dp.running.deadline import OutOfTime
@@ -66,6 +60,44 @@ CLEARLY_FARTHER = 1.25
 CLEARLY_MORE = 1.0001
 """How many times the movement of the pairs that the claim gives a further one has to have, to be
 proposed. Smaller factors propose pairs that differ by rounding alone."""
+
+
+T = TypeVar("T")
+
+
+class Clock:
+    """The time that a search has left."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._since: clocks.Stopwatch | None = None
+
+    @property
+    def remaining(self) -> float:
+        """Seconds that are left."""
+        return self._seconds - (self._since.spent() if self._since is not None else 0.0)
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Spend the time that passes inside; where these are nested, it counts once."""
+        if self._since is not None:
+            yield
+            return
+        self._since = clocks.Stopwatch()
+        try:
+            yield
+        finally:
+            self._seconds, self._since = self.remaining, None
+
+    def timed(self, items: Iterable[T]) -> Iterator[T]:
+        """Yield the items, which are made while the clock is running."""
+        iterator, done = iter(items), object()
+        while True:
+            with self.running():
+                item: Any = next(iterator, done)
+            if item is done:
+                return
+            yield item
 
 
 class ByMovement(Screener):
@@ -183,8 +215,6 @@ class ByMovement(Screener):
             self._not_screened += [p for of in kinds for p in islice(far(of), MAX_PROPOSED)]
             return
         self._take_farther(far(far_values), farthest)
-        if not any(map(self._is_urgent, [*inside, *self._outside])):
-            self._take_farther(far(very_far_values), farthest)
         self._take_farther(far(missing_values), farthest)
 
     def _take_farther(self, pairs: Iterable[Pair], farthest: float, *, twice: bool = False) -> None:
@@ -199,19 +229,17 @@ class ByMovement(Screener):
 
     def _turns(self) -> list[Pair]:
         """Return pairs around inputs that take new ways at comparisons of the code."""
-        if self._screening.note or not self._is_guided:
+        given, is_stated = self._source.given, self._promise.relation is None
+        if self._screening.note or not self._is_guided or is_stated:
             return []
-        seed = int(self._rng.integers(2**32))
+        if any(pair.params or pair.is_large for pair in given):
+            return []
+        from pytest_dp.proposers.turns import pairs_around_turns  # loads Hypothesis
+
+        about = self._source, self._promise, self._call, int(self._rng.integers(2**32))
         found: list[Pair] = []
         with suppress(OutOfTime, Exception):  # what the user's own objects raise: it only proposes
-            found.extend(
-                islice(
-                    pairs_around_turns(
-                        self._source, self._promise, self._call, seed, self._constants
-                    ),
-                    MAX_OPENED,
-                )
-            )
+            found.extend(islice(pairs_around_turns(*about, self._constants), MAX_OPENED))
         return found
 
     def _further(self) -> tuple[Iterator[Pair], bool]:

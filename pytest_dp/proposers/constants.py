@@ -84,20 +84,10 @@ def _in_all(mechanism: Any, params: dict[str, Any]) -> Iterator[tuple[int, Any]]
     """Yield the constants that a mechanism can reach, with a rank: 0 inside of comparisons."""
     for value, _ in reachable(mechanism, params):
         if may_be_constant(value):
-            yield 1, _plain(value)
+            yield 1, value.item() if isinstance(value, np.generic) else value
         elif type(value) is types.FunctionType:
             with noting_faults("reading constants of code"):  # such as code that some tool made
                 yield from list(_in_code(value.__code__))
-
-
-def _plain(value: Any) -> Any:
-    """Return the same value of Python's type, whatever a subclass defines."""
-    kind = type(value)
-    if issubclass(kind, np.generic):
-        return np.generic.item(value)
-    if issubclass(kind, str):
-        return str.__str__(value)
-    return int.__int__(value) if issubclass(kind, int) else float.__float__(value)
 
 
 def _in_code(code: types.CodeType) -> Iterator[tuple[int, Any]]:

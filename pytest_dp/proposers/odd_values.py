@@ -22,9 +22,6 @@ MAX_RECORDS = 4
 records is tried in these too."""
 MAX_BESIDE = 24
 """Records that stand beside the changed one, where the relation lets their number vary."""
-FARTHER = 10_000
-"""How many times as far very far values are, which are tried where no other shows a violation.
-Smaller ones stay below what code allows whose examples are small, such as flags."""
 
 
 def odd_pairs(
@@ -35,7 +32,7 @@ def odd_pairs(
     """Yield neighbours of which one holds a record with an odd value in one field.
 
     Each field of a few records is tried with each value that `values_of` has, by the values that
-    the field has in the examples: `far_values`, `very_far_values`, `missing_values`.
+    the field has in the examples: `far_values` or `missing_values`.
     """
     like = max(examples, key=length)
     records = records_of(like)
@@ -62,8 +59,8 @@ def missing_values(values: Sequence[Any]) -> list[Any]:
     return ["", None] if any(isinstance(value, str) for value in values) else []
 
 
-def far_values(values: Sequence[Any], times: int = 1) -> list[Any]:
-    """Return numbers far outside of those among some values, and `times` as far if that is given.
+def far_values(values: Sequence[Any]) -> list[Any]:
+    """Return numbers far outside of those among some values.
 
     They are texts where all values are texts of numbers. There are none where floats are too coarse
     for them.
@@ -71,10 +68,10 @@ def far_values(values: Sequence[Any], times: int = 1) -> list[Any]:
     texts = [value for value in values if isinstance(value, str)]
     if texts and not any(map(is_real, values)):
         with suppress(ValueError):
-            return [str(far) for far in far_values(list(map(_number_in, texts)), times)]
+            return [str(far) for far in far_values(list(map(_number_in, texts)))]
     numbers = [abs(float(value)) for value in values if is_real(value)]
     largest = max(filter(math.isfinite, numbers), default=1.0)
-    far = 10.0 * times * 10 ** math.ceil(math.log10(max(largest, 1.0)))
+    far = 10.0 * 10 ** math.ceil(math.log10(max(largest, 1.0)))
     if not numbers or far > LARGEST_NUMBER:
         return []
     return [int(far), -int(far)] if _is_whole(values) else [far, -far]
@@ -82,11 +79,6 @@ def far_values(values: Sequence[Any], times: int = 1) -> list[Any]:
 
 def _number_in(text: str) -> float:
     return int(text) if text.strip().lstrip("-").isdecimal() else float(text)
-
-
-def very_far_values(values: Sequence[Any]) -> list[Any]:
-    """Return numbers that are `FARTHER` times as far outside of those among some values."""
-    return far_values(values, FARTHER)
 
 
 def _is_whole(values: Sequence[Any]) -> bool:

@@ -17,7 +17,7 @@ import z3
 from pytest_dp.basics.faults import note_fault
 from pytest_dp.basics.reprs import LINE_WIDTH, on_one_line
 from pytest_dp.data.relations import Pair, Relation
-from pytest_dp.proposers.clock import Clock
+from pytest_dp.proposers.by_movement import Clock
 from pytest_dp.proposers.solving import Questions, Values
 from pytest_dp.proposers.staging import Range, Stage, StagingError, ranges_of
 from pytest_dp.proposers.trace import Branch, Instruction, Trace, trace_run

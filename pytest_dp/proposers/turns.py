@@ -1,22 +1,38 @@
-"""Pairs around inputs that take new ways at comparisons of the code."""
+"""Pairs around inputs that take new ways at comparisons of the code, and strategies of such inputs.
+
+Where a claim has no strategy, datasets are drawn that are like its examples, with constants of the
+code among their values.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from itertools import chain, islice
+from itertools import chain, cycle, islice
 from pathlib import Path
 from typing import Any
+
+from hypothesis import errors, reject
+from hypothesis import strategies as st
 
 from pytest_dp.basics.errors import ClaimError
 from pytest_dp.claiming.checks import is_strategy
 from pytest_dp.claiming.claim import Promise
-from pytest_dp.data import kind_of, records_of
-from pytest_dp.data.ordering import distinct
+from pytest_dp.data import is_real, kind_of, rebuilt, records_of
+from pytest_dp.data.conversion import length
+from pytest_dp.data.fields import columns_of, fields_of, with_known
+from pytest_dp.data.ordering import distinct, representatives
 from pytest_dp.data.relations import OfRecords, Pair
 from pytest_dp.declaration import Queries
+from pytest_dp.pairs.drawing import draws
+from pytest_dp.pairs.edits import DrawnValue
+from pytest_dp.pairs.pair_strategies import can_edit, edited_pairs
 from pytest_dp.pairs.sources import PairSource
+from pytest_dp.proposers.constants import reachable_patterns
+from pytest_dp.proposers.guided import MAX_DRAWN, Guided, vectors
+from pytest_dp.proposers.odd_values import LARGEST_NUMBER
 from pytest_dp.running.calling import Call
 
 MAX_NEIGHBOURS, MAX_MOVED = 6, 20
@@ -45,13 +61,8 @@ def pairs_around_turns(
     There are none for claims about stated pairs, or about values.
     """
     inputs, relation = promise.inputs, promise.relation
-    if relation is None or any(pair.params or pair.is_large for pair in source.given):
+    if relation is None:
         return
-    from pytest_dp.pairs.edits import DrawnValue
-    from pytest_dp.pairs.pair_strategies import can_edit, edited_pairs
-    from pytest_dp.proposers.datasets_like import datasets_like
-    from pytest_dp.proposers.guided import MAX_DRAWN, Guided, vectors
-
     known, corners = constants(), list[DrawnValue]()
     ends: tuple[Any, ...] | None = None
     if is_strategy(inputs) and can_edit(relation):
@@ -92,3 +103,113 @@ def _are_datasets(inputs: Any) -> bool:
     if not isinstance(inputs, list | tuple) or not all(map(kind_of, inputs)):
         return False
     return len({kind_of(one)[:1] for one in inputs}) == 1 and any(map(records_of, inputs))
+
+
+MAX_NEW = 8
+"""Records that are drawn into a dataset. With fewer, conditions on several are met more seldom."""
+MAX_LENGTH = 300
+"""Records of a dataset, where their number may vary. With fewer, conditions on long datasets are
+not met; with more, each run takes longer."""
+MAX_TEMPLATES = 100
+"""Records of the examples that drawn ones are made of. With fewer, rare kinds are left out."""
+
+Records = list[Any]
+
+
+def datasets_like(
+    examples: Sequence[Any], relation: OfRecords, constants: Sequence[Any]
+) -> st.SearchStrategy[Any]:
+    """Return a strategy of datasets of the examples' type, made of records like theirs.
+
+    Values are those of the examples, numbers between them, and constants of the code, around which
+    its behaviour may change.
+    """
+    bases = [records_of(example) for example in examples]
+    like, longest = max(examples, key=length), max(bases, key=len)
+    every = list(distinct(chain.from_iterable(bases)))
+    columns = columns_of(every)
+    templates = [every[at] for at in representatives(every, MAX_TEMPLATES)][:MAX_TEMPLATES]
+    new = st.lists(_records(templates, columns, constants), max_size=MAX_NEW)
+    if relation.name.startswith("replace"):  # the mechanism may rely on the number of records
+        lists = st.builds(_put_first, new, st.sampled_from(bases))
+    else:
+        usual = min(len(longest), MAX_LENGTH)
+        sizes = st.sampled_from([0, usual]) | st.integers(0, MAX_NEW) | st.integers(0, MAX_LENGTH)
+        lists = st.builds(lambda rows, n: [*rows, *islice(cycle(longest), n)], new, sizes)
+    return lists.map(lambda records: _make(like, records))
+
+
+def _make(like: Any, records: Records) -> Any:
+    try:
+        return rebuilt(like, records)
+    except ClaimError:  # such as 6.5 in a column of whole numbers
+        return reject()
+
+
+def _put_first(rows: Records, base: Records) -> Records:
+    """Return as many records as before, the first of which are new."""
+    return [*rows, *base[len(rows) :]][: len(base)]
+
+
+def _records(
+    templates: Records, columns: dict[Hashable, dict[Hashable, Any]], constants: Sequence[Any]
+) -> st.SearchStrategy[Any]:
+    """Return a strategy of records: those of examples, with one field changed, or with many."""
+    values = {
+        name: _values(list(column.values()), constants)
+        for name, column in columns.items()
+        if column
+    }
+    kept = st.sampled_from(templates)
+    if not values:
+        return kept
+    changes = st.one_of(*(st.tuples(st.just(name), of) for name, of in values.items()))
+    one_changed = st.builds(lambda record, change: with_known(record, *change), kept, changes)
+
+    @st.composite
+    def all_changed(draw: st.DrawFn) -> Any:
+        record = draw(kept)
+        for name in fields_of(record):
+            record = with_known(record, name, draw(values[name]))
+        return record
+
+    return st.one_of(all_changed(), one_changed, kept)
+
+
+def _values(known: list[Any], constants: Sequence[Any]) -> st.SearchStrategy[Any]:
+    """Return a strategy of values of one field."""
+    if all(isinstance(value, str) for value in known):
+        texts = [value for value in constants if isinstance(value, str)]
+        around = [text for value in texts for text in (f"{value}x", f"x{value}")]
+        return st.sampled_from([*known, *texts, *around])
+    if not all(is_real(value) and not isinstance(value, bool) for value in known):
+        return st.sampled_from(known)
+    if {0, 1}.issuperset(known):  # flags
+        return st.sampled_from(known)
+    is_whole = all(isinstance(value, int) for value in known)
+    numbers = [value for value in constants if is_real(value) and abs(value) <= LARGEST_NUMBER]
+    ends = [*known, *numbers]
+    if is_whole:
+        return st.sampled_from(known) | st.integers(int(min(ends)) - 1, int(max(ends)) + 1)
+    low, high = float(min(ends)), float(max(ends))
+    return st.sampled_from(known) | st.floats(low, high, allow_nan=False)
+
+
+MAX_PATTERNS = 20
+"""Regular expressions that are sampled."""
+SAMPLES = 12
+"""Texts of each that are drawn: a strategy of texts may not allow the letters of all."""
+_PRINTABLE = st.characters(min_codepoint=32, max_codepoint=126)
+
+
+def matching_texts(mechanism: Any, params: dict[str, Any], seed: int) -> list[str]:
+    """Return a few texts that match each regular expression, the shortest first."""
+    found: list[str] = []
+    for pattern in islice(dict.fromkeys(reachable_patterns(mechanism, params)), MAX_PATTERNS):
+        try:
+            strategy = st.from_regex(pattern, fullmatch=True, alphabet=_PRINTABLE)
+            drawn = [one.value for one in islice(draws(strategy, seed), SAMPLES) if one is not None]
+        except (re.error, errors.InvalidArgument):
+            continue
+        found += sorted(dict.fromkeys(drawn), key=len)
+    return found

@@ -12,7 +12,7 @@ from pytest_dp.claiming.claim import Arguments
 from pytest_dp.pairs.distances import Distances
 from pytest_dp.pairs.noiseless import NoiselessRunner
 from pytest_dp.proposers.guided import Guided
-from pytest_dp.proposers.matching import matching_texts
+from pytest_dp.proposers.turns import matching_texts
 from pytest_dp.running.calling import prepare
 from pytest_dp.running.deadline import Deadline
 

@@ -24,9 +24,8 @@ from pytest_dp.data.relations import AddRemoveOne, Pair
 from pytest_dp.pairs import make_pair_source, resolve_promise
 from pytest_dp.proposers import compared_values, widen_source
 from pytest_dp.proposers.constants import constants_of
-from pytest_dp.proposers.datasets_like import datasets_like
 from pytest_dp.proposers.odd_values import far_values, missing_values
-from pytest_dp.proposers.turns import pairs_around_turns
+from pytest_dp.proposers.turns import datasets_like, pairs_around_turns
 from pytest_dp.running.calling import prepare
 
 ADD = AddRemoveOne()

@@ -22,7 +22,7 @@ from pytest_dp.running.calling import prepare
 z3 = pytest.importorskip("z3")
 
 
-from pytest_dp.proposers.clock import Clock  # noqa: E402
+from pytest_dp.proposers.by_movement import Clock  # noqa: E402
 from pytest_dp.proposers.proposing import BySymbols  # noqa: E402
 from pytest_dp.proposers.solving import Questions, number_in  # noqa: E402
 from pytest_dp.proposers.staging import Variables, literal  # noqa: E402
