@@ -19,9 +19,8 @@ from pytest_dp.outputs.event_search import Rank, RankedEvent
 from pytest_dp.outputs.events import Between, Condition, Equals, Event, Is, OneOf
 from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.leaves import NUMBER
-from pytest_dp.outputs.noise_relations import NoiseRelation, without_noise
+from pytest_dp.outputs.noise_relations import NoiseRelation
 from pytest_dp.outputs.table import Table
-from pytest_dp.privacy import Guarantee
 from pytest_dp.readers.lattices import Remainder
 from pytest_dp.results.result import Counterexample
 
@@ -31,11 +30,6 @@ easier, and prove less; larger: they are longer."""
 MAX_RECURRING = 0.1
 """Share of outputs that may have the very number of an event. Larger: a number that recurs is
 taken for a cut; smaller: cuts are taken for values."""
-
-MAX_COMPARED = 128
-"""How many numbers of an output are compared with each other. With more, a failure of a mechanism
-with a long output takes longer; noise that only later numbers share goes unnoticed."""
-_FRACTIONS = {2: "half", 3: "a third", 4: "a quarter", 5: "a fifth", 10: "a tenth"}
 
 
 def simplest_event(
@@ -93,24 +87,13 @@ def diagnose(
     event: Event | None,
     counts: tuple[int, int],
     runs: tuple[int, int],
-    guarantee: Guarantee,
     searched: Sequence[Table] = (),
-) -> tuple[str, ...]:
-    """Return sentences about a counterexample, the most telling first.
+) -> Iterator[str]:
+    """Yield sentences about a counterexample, the most telling first.
 
     There is no event if nothing can be read off it. `counts` are the fresh outputs in the event
     among the `runs` on D and on D'; `searched` are outputs of the search on either.
     """
-    return tuple(_sentences(event, counts, runs, guarantee, searched))
-
-
-def _sentences(
-    event: Event | None,
-    counts: tuple[int, int],
-    runs: tuple[int, int],
-    guarantee: Guarantee,
-    searched: Sequence[Table],
-) -> Iterator[str]:
     always = all(c in (0, n) for c, n in zip(counts, runs, strict=True))
     if searched and always and all(map(is_constant, searched)):
         yield (
@@ -120,36 +103,18 @@ def _sentences(
         )
         return
     leak = None if event is None else _leak(event)
-    shared = _shared_noise(searched) if len(searched) == 2 else ""
-    if shared:
-        yield shared
-    elif leak:
+    if leak:
         yield leak
     elif any(stands_out(event, table) for table in searched):
         yield (
             "One output comes again and again, and all others come once: the mechanism may "
             "release the true value without noise in some cases. Add noise in all cases."
         )
-    if not any(counts):
-        return
-    if counts[1] == 0:
+    if counts[0] and not counts[1]:
         yield (
             f"S never came on D' in {runs[1]:,} runs: the true loss may be far larger than the "
             "proven one, or infinite."
         )
-    elif guarantee.largest_ratio is not None:
-        yield from _multiple(counts, runs, guarantee.largest_ratio)
-
-
-def _shared_noise(searched: Sequence[Table]) -> str:
-    """Say which numbers of the outputs have the same noise, if any have; empty if none do."""
-    on_d, on_d2 = searched
-    places = [place for place in on_d.places if place in set(on_d2.places)][:MAX_COMPARED]
-    sides = [[table.leaf(place)[0] for place in places] for table in searched]
-    if not places:
-        return ""
-    shared = without_noise(places, *(np.stack(side, axis=1) for side in sides))
-    return f"{shared}. Draw new noise for each number." if shared else ""
 
 
 def _leak(event: Event) -> str | None:
@@ -213,22 +178,6 @@ def _trace(condition: Condition) -> str | None:
             "the grid. Round the noisy answer, not the noise."
         )
     return None
-
-
-def _multiple(counts: tuple[int, int], runs: tuple[int, int], eps: float) -> Iterator[str]:
-    """Say so if the observed loss is a whole multiple of the claim, as far as counts can tell."""
-    (c1, c2), (n1, n2) = counts, runs
-    if c1 == 0 or (c1 == n1 and c2 == n2):
-        return
-    loss = math.log(c1 / n1) - math.log(c2 / n2)
-    error = 2 * math.sqrt(max(1 / c1 - 1 / n1, 0) + max(1 / c2 - 1 / n2, 0))
-    k = round(loss / eps)
-    if k >= 2 and error < 0.2 * eps and abs(loss - k * eps) < error + 0.02 * k * eps:
-        share = _FRACTIONS.get(k, f"1/{k}")
-        yield (
-            f"The observed loss is about {k} times the claim. That fits noise of {share} the "
-            "size that is needed, or less."
-        )
 
 
 def stands_out(event: Event | None, table: Table) -> bool:

@@ -253,7 +253,7 @@ def counterexample(
         known = before  # a few held-out runs are no reason to say "never"
     about: tuple[str, ...] = ()
     if all(known.runs):
-        about = diagnose(readable, known.hits, known.runs, guarantee, searched)
+        about = tuple(diagnose(readable, known.hits, known.runs, searched))
     moves = "" if witness.pair.beyond else movement_sentence(screened, guarantee)
     return Counterexample(
         d1=witness.pair.d1,

@@ -13,26 +13,24 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from pytest_dp.explain.counted import find_one_sided_outputs, find_unequal_values
+from pytest_dp.explain.counted import find_helpful_noise, find_unequal_values
 from pytest_dp.explain.findings import Finding
 from pytest_dp.explain.idle import idle_fields
-from pytest_dp.explain.missing_noise import find_missing_noise, find_seeded_generators
-from pytest_dp.explain.more_noise import find_helpful_noise
-from pytest_dp.explain.parting import find_parting
+from pytest_dp.explain.missing_noise import (
+    find_missing_noise,
+    find_seeded_generators,
+    find_shared_noise,
+)
 from pytest_dp.explain.runs import ENDS, PairRuns
-from pytest_dp.explain.scale_and_movement import compare_with_movement, measure_noise
-from pytest_dp.explain.shared_noise import find_shared_noise
+from pytest_dp.explain.scale_and_movement import LOSS_ERROR, ROUNDING, compare_with_movement
 from pytest_dp.explain.source import function_at, written_budget
+from pytest_dp.explain.tracing import find_parting
 from pytest_dp.privacy.guarantees import Guarantee
 from pytest_dp.protocols import Explanation, Violation
 from pytest_dp.results.outcome import Blame
 from pytest_dp.running.calling import Call
 from pytest_dp.running.deadline import Deadline
 
-ROUNDING = 1e-9
-"""Relative error of a parameter. Smaller: rounding makes what is enough too little."""
-LOSS_ERROR = 1e-6
-"""Relative error of a loss. Smaller: rounding makes a loss larger than its budget."""
 MAX_FINDINGS = 3
 """Lines that are named. More hide the most telling one."""
 
@@ -92,10 +90,8 @@ def _findings(
     checks = (
         find_seeded_generators(runs),
         find_missing_noise(runs, claim),
-        find_one_sided_outputs(runs, claim, lower),
         find_shared_noise(runs),
         compare_with_movement(runs, claim, lower, pairs),
-        measure_noise(runs, claim, lower),
         find_unequal_values(runs, claim, lower),
         find_parting(runs),
         find_helpful_noise(runs, event, claim, lower),

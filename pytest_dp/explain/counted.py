@@ -1,11 +1,13 @@
-"""Outputs, exceptions and values that come on one input more often than the claim allows."""
+"""What noise decides: values that are too likely on one input, and events that more noise hides."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator
-from typing import TypeVar
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
 
 from pytest_dp.explain.findings import (
     Finding,
@@ -16,41 +18,55 @@ from pytest_dp.explain.findings import (
     together_with,
 )
 from pytest_dp.explain.missing_noise import RAISES
-from pytest_dp.explain.more_noise import with_more_noise
-from pytest_dp.explain.runs import ABSENT, MANY_RUNS, RUNS, SIDES, WHOLE, Leaf, PairRuns, SideRun
-from pytest_dp.explain.source import condition_of
-from pytest_dp.explain.tracing import lines_with
-from pytest_dp.outputs.raised import Raised
+from pytest_dp.explain.runs import (
+    ABSENT,
+    MANY_RUNS,
+    RUNS,
+    SIDES,
+    UNIFORM,
+    WHOLE,
+    Leaf,
+    PairRuns,
+    SideRun,
+    all_at,
+)
+from pytest_dp.outputs.events import Event
+from pytest_dp.outputs.table import tabulate
 from pytest_dp.privacy.guarantees import Guarantee
+from pytest_dp.running.catalogue import draw_kind_of
+from pytest_dp.running.laws import GEOMETRIC
+from pytest_dp.running.laws import UNIFORM as UNIFORM_FAMILY
+from pytest_dp.running.requests import Site
+from pytest_dp.running.tape import Draw
 
-FIRST_NOISES = 8
-"""Runs on either input that show whether anything differs. More take longer; fewer miss what is
-rare."""
-CLEAR_TIMES = 3
-"""Multiple of what a claim allows from which what never comes elsewhere is more than chance.
-Larger: leaks are not named; smaller: chance is."""
 CLEAR_ERRORS = 3.0
 """Standard errors of one count that chance does not explain. More: leaks are not named; fewer:
 chance is."""
-
-T = TypeVar("T", bound=Hashable)
 MAX_VALUES = 8
-"""Values of a leaf that are counted. With more, hardly any of them comes often enough."""
+"""Values of a leaf that are counted. With more, hardly any of them comes often enough: then it is
+counted whether the leaf is a number."""
 MAX_PLACES = 8
 """Leaves that are counted together. With more, hardly any combination comes often enough."""
+A_NUMBER: Leaf = ("number", "there")
+"""What is counted of a leaf that is one of many numbers."""
 _TO_RAISE = (
-    "let only a noisy value decide whether it raises, and keep data out of the message; or never "
-    "raise"
-)
-_TO_RAISE_WITH_NOISE = (
     "use more noise where it decides whether this raises, and keep data out of the message; or "
     "never raise"
 )
 
+FIRST_NOISE = 10_000
+"""Number of the first noise used here: those below it were used to choose what is looked at."""
+
+_MIDDLES = {UNIFORM_FAMILY: 0.5, GEOMETRIC: 0.0}
+"""Around which standard draws become larger, of families without a centre."""
+
+Values = tuple[tuple[str, ...], tuple[Leaf, ...]]
+"""Places, and the values there."""
+
 
 def _count(
-    runs: PairRuns, outcomes: Callable[[SideRun], Iterable[T]], many: int = MANY_RUNS
-) -> Iterator[tuple[int, T, int, int]]:
+    runs: PairRuns, outcomes: Callable[[SideRun], Iterator[Values]], many: int
+) -> Iterator[tuple[int, Values, int, int]]:
     """Yield side, outcome, and counts there and on the other side; common outcomes first."""
     counts = [
         Counter(o for noise in range(many) for o in outcomes(runs.usual(side, noise)))
@@ -61,65 +77,27 @@ def _count(
             yield side, outcome, count, counts[1 - side][outcome]
 
 
-def _compare(what: str, side: int, count: int, seldom: int, many: int) -> str:
-    return (
-        f"{what} in {count} of {many} runs on {SIDES[side]}, and in {seldom or 'none'} of {many} "
-        f"on {SIDES[1 - side]}"
-    )
-
-
-def _present(run: SideRun) -> tuple[str, ...]:
-    """Return the places of an output, or what was raised instead."""
-    raised = isinstance(run.output, Raised)
-    return (f"{RAISES}{run.output.kind}",) if raised else tuple(run.leaves)
-
-
-def find_one_sided_outputs(runs: PairRuns, claim: Guarantee, lower: float) -> Iterator[Finding]:
-    """Find places of outputs and exceptions that come on one input more often than is allowed.
-
-    More often than a delta, or than a multiple of never or of seldom.
-    """
-    looked = (_present(run) for noise in range(FIRST_NOISES) for run in runs.both(noise))
-    if len(set(map(frozenset, looked))) < 2:
-        return
-    never = claim.delta if claim.parameter == "eps" else claim.largest_probability(1 / MANY_RUNS)
-    found = list(_count(runs, _present))
-    found.sort(key=lambda one: not one[1].startswith(RAISES))
-    for side, place, count, seldom in found:
-        least, allowed = count / CLEAR_TIMES, never
-        if seldom:
-            least = count - CLEAR_ERRORS * math.sqrt(count)
-            most = (seldom + CLEAR_ERRORS * math.sqrt(seldom)) / MANY_RUNS
-            allowed = claim.largest_probability(min(most, 1.0))
-        if least < max(1, allowed * MANY_RUNS):
-            continue
-        noise = next(n for n in range(MANY_RUNS) if place in _present(runs.usual(side, n)))
-        assigning = lines_with(runs, side, runs.usual(side, noise).leaves.get(place), noise)
-        if assigning:
-            is_raised = place.startswith(RAISES)
-            is_delta = claim.parameter == "eps" and claim.delta and not seldom
-            allowed_text = f"; the claim allows delta = {claim.delta:g}" if is_delta else ""
-            what = f"the mechanism {place}" if is_raised else f"{place} is there"
-            text = _compare(what, side, count, seldom, MANY_RUNS) + allowed_text
-            line, advice = condition_of(assigning[-1]), _TO_RAISE if is_raised else ""
-            yield Finding("too far apart", line, text, loss=lower, advice=advice)
-        return
-
-
 def find_unequal_values(runs: PairRuns, claim: Guarantee, lower: float) -> Iterator[Finding]:
     """Find values of one leaf, or of several together, that are more likely than is allowed."""
-    places = [place for place in runs.differing if _has_few(runs, place)][:MAX_PLACES]
-    if not places:
-        return
-    drawn = frozenset().union(*map(runs.lines_of, places))
-    leaves = dict.fromkeys(place for run in runs.both(0) for place in run.leaves)
-    others = [p for p in leaves if p not in places and runs.lines_of(p) & drawn]
-    together = [*places, *(place for place in others if _has_few(runs, place))][:MAX_PLACES]
-    all_named = [tuple(p for p in leaves if p in named) for named in (places, together)]
+    leaves = dict.fromkeys(place for run in runs.all_runs() for place in run.leaves)
+    reached = [place for place in leaves if place not in WHOLE and runs.lines_of(place)]
+    few = {place for place in reached if _has_few(runs, place)}
+    differing = [place for place in runs.differing if place in reached]
+    alone = sorted(differing, key=lambda place: place not in few)[:MAX_PLACES]
+    some = [place for place in alone if place in few]
+    drawn = frozenset().union(*map(runs.lines_of, some))
+    beside = [p for p in reached if p in few and p not in some and runs.lines_of(p) & drawn]
+    groups = [tuple(p for p in leaves if p in group) for group in (some, [*some, *beside])]
+    counted = dict.fromkeys(
+        [*((place,) for place in alone), *(g[:MAX_PLACES] for g in groups if g)]
+    )
 
-    def outcomes(run: SideRun) -> Iterator[tuple[tuple[str, ...], tuple[Leaf, ...]]]:
-        for chosen in dict.fromkeys([*((place,) for place in places), *all_named]):
-            yield chosen, tuple(run.leaves.get(place, ABSENT) for place in chosen)
+    def value(run: SideRun, place: str) -> Leaf:
+        leaf = run.leaves.get(place, ABSENT)
+        return A_NUMBER if isinstance(leaf, float) and place not in few else leaf
+
+    def outcomes(run: SideRun) -> Iterator[Values]:
+        return ((places, tuple(value(run, place) for place in places)) for places in counted)
 
     for many in (RUNS, MANY_RUNS):  # fewer are enough for what is clear, of slow mechanisms too
         clear = [
@@ -138,28 +116,112 @@ def find_unequal_values(runs: PairRuns, claim: Guarantee, lower: float) -> Itera
     if not lines:
         return
     draw, kind = runs.draw_at(lines[0]), "too far apart"
-    if with_more_noise(draw) is not None:
+    if not {ABSENT, A_NUMBER} & {*values} and with_more_noise(draw) is not None:
         kind = "shared noise" if len(chosen) > 1 and common and not seldom else "too little noise"
     shown = ", ".join(map(format_leaf, values[:2])) + ", ..." * (len(values) > 2)
     is_raised = shown.startswith(RAISES)
     what = shown if is_raised else f"is {shown}" if len(chosen) == 1 else f"are {shown}"
     subject = "it" if len(chosen) == 1 else "they"
     draws = f"{format_draw(draw.request)} here{together_with(lines[1:])}{',' * (len(lines) > 1)}"
-    compared = _compare(f"{subject} {what}", side, count, seldom, many)
-    text = f"{draws} decides {format_places(chosen)}: {compared}"
-    advice = _TO_RAISE_WITH_NOISE if is_raised else ""
+    text = (
+        f"{draws} decides {format_places(chosen)}: {subject} {what} in {count} of {many} runs on "
+        f"{SIDES[side]}, and in {seldom or 'none'} of {many} on {SIDES[1 - side]}"
+    )
+    advice = _TO_RAISE if is_raised else ""
     certain = kind == "shared noise"
     yield Finding(kind, lines[0], text, certain=certain, loss=lower, advice=advice)
     yield from find_caller(draw.stack, lower)
 
 
 def _has_few(runs: PairRuns, place: str) -> bool:
-    """Return whether draws reach a leaf, and give it few values."""
-    values = {run.leaves.get(place, ABSENT) for run in runs.all_runs()}
-    return place not in WHOLE and len(values) <= MAX_VALUES and bool(runs.lines_of(place))
+    """Return whether a leaf has few values, and its numbers recur."""
+    values = [run.leaves.get(place, ABSENT) for run in runs.all_runs()]
+    numbers = [value for value in values if isinstance(value, float)]
+    return len({*values}) <= MAX_VALUES and 2 * len({*numbers}) <= len(numbers)
 
 
 def _allowed_share(claim: Guarantee, seldom: int, many: int) -> float:
     """Return the share of runs that a claim allows beside a count of the other input."""
     most = seldom + CLEAR_ERRORS * math.sqrt(seldom + 1) + CLEAR_ERRORS
     return float(claim.largest_probability(min(most / many, 1.0)))
+
+
+def find_helpful_noise(
+    runs: PairRuns, event: Callable[[Any], Any] | None, claim: Guarantee, lower: float
+) -> Iterator[Finding]:
+    """Yield the line of which more noise lowers an event's excess over the claim the most.
+
+    The event is too likely on D, and `lower` is what is shown to be lost.
+    """
+    lines = [line for line in runs.lines if event is not None and _is_noise(runs, line)]
+    if event is None or not lines:
+        return
+
+    def excess(shares: tuple[float, float]) -> float:
+        return shares[0] - claim.largest_probability(shares[1])
+
+    counting = FIRST_NOISE + RUNS
+    noises = range(FIRST_NOISE, counting)
+    line = min(lines, key=lambda line: excess(_shares(runs, event, line, noises)))
+    noises = range(counting, counting + MANY_RUNS)
+    before, after = (_shares(runs, event, more, noises) for more in (None, line))
+    if not after[1] and excess(after) > CLEAR_ERRORS * _error(claim, *after):
+        return  # what comes on D alone with any noise is no matter of noise
+    error = math.hypot(_error(claim, *before), _error(claim, *after))
+    if excess(before) - excess(after) < max(excess(before) / 4, CLEAR_ERRORS * error):
+        return
+    text = (
+        f"with four times the noise of {format_draw(runs.draw_at(line).request)} here, S comes in "
+        f"{after[0]:.2g} of the runs on D and {after[1]:.2g} on D'. With the present noise these "
+        f"shares are {before[0]:.2g} and {before[1]:.2g} ({MANY_RUNS} runs each)"
+    )
+    yield Finding("too little noise", line, text, loss=lower)
+
+
+def _error(claim: Guarantee, here: float, there: float) -> float:
+    """Return the standard error of an excess; one run is added, as the event may never come."""
+    least, allowed = 1 / MANY_RUNS, claim.largest_probability
+    deviation = math.sqrt((there + least) / MANY_RUNS)
+    around = allowed(min(there + deviation, 1.0)) - allowed(there)
+    return math.hypot(math.sqrt((here + least) / MANY_RUNS), around)
+
+
+def _is_noise(runs: PairRuns, line: Site) -> bool:
+    """Return whether all draws of a line are noise that can be made larger."""
+    draws = (draw for run in runs.all_runs() for draw in run.draws_at(line))
+    return all(with_more_noise(draw) is not None for draw in draws)
+
+
+def with_more_noise(draw: Draw, _: Any = None) -> Any:
+    """Return a draw with four times its noise; None if its law is unknown, or for decisions."""
+    standard_of = draw_kind_of(draw.request).standard
+    if standard_of is None or draw.request.method in UNIFORM:
+        return None
+    try:
+        law, scale, location = standard_of(draw.request.arguments)
+        middle = _MIDDLES.get(law.family)
+        if middle is None and law.family.centre is not None:
+            middle = law.family.centre(law.parameter)
+        if middle is None or not 0 < np.min(scale) <= np.max(scale) < math.inf:
+            return None
+        centre = location + np.multiply(scale, middle)
+        value = np.asarray(centre + 4.0 * (draw.value - centre))
+    except (TypeError, ValueError, ZeroDivisionError):
+        return None
+    value = value.astype(np.asarray(draw.value).dtype)
+    return value if np.ndim(draw.value) else type(draw.value)(value.item())
+
+
+def _shares(
+    runs: PairRuns, event: Callable[[Any], Any], line: Site | None, noises: range
+) -> tuple[float, float]:
+    """Return the share of runs with an event on D and on D', with more noise at a line."""
+    replaced = None if line is None else all_at(line, with_more_noise)
+    shares = []
+    for side in (0, 1):
+        outputs = [runs.run(side, noise, replaced).output for noise in noises]
+        if isinstance(event, Event):
+            shares.append(float(event.mask(tabulate(outputs)).mean()))
+        else:
+            shares.append(sum(float(event(output)) for output in outputs) / len(noises))
+    return shares[0], shares[1]

@@ -46,7 +46,6 @@ _REMEDIES = {
     "shared noise": "draw new noise for each number that is released",
     "seeded": "leave the seed to the caller, so that each run has new noise",
     "too far apart": "make this outcome more equally likely on D and D', or claim the larger loss",
-    "parting": "decide by a noisy value which way to take, or take the same way for all data",
     "passing": "run this line less often, or by a noisy decision; or claim the larger loss",
 }
 """By kind of finding."""

@@ -84,13 +84,9 @@ def _idle(call: Call, pair: Pair, examples: Iterable[Any], deadline: Deadline) -
         return not any(changed_leaves(usual.usual(0, at), runs.usual(0, at)) for at in range(many))
 
     idle: list[Hashable] = []
-    ahead = [list(new)]  # halves of what changes something, until it is one field
-    while ahead:
-        some = ahead.pop()
-        if alike([*idle, *some], FIRST_NOISES):
-            idle += some
-        elif len(some) > 1:
-            ahead += some[len(some) // 2 :], some[: len(some) // 2]
+    for name in new:
+        if alike([*idle, name], FIRST_NOISES):
+            idle.append(name)
     named = dict(zip(fields_of(mine), fields_of(record_of(dataset, mine)), strict=True))
     return [named[name] for name in idle] if idle and alike(idle, CHECKED_NOISES) else []
 

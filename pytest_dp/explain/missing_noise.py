@@ -1,4 +1,4 @@
-"""Noise that is missing, or made of a seed."""
+"""Noise that is missing, made of a seed, or shared by several numbers, so that it cancels out."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator
 
+import numpy as np
+
 from pytest_dp.explain.findings import (
     Finding,
     format_draw,
     format_leaf,
+    format_number,
     format_places,
 )
 from pytest_dp.explain.runs import (
@@ -25,12 +28,17 @@ from pytest_dp.explain.runs import (
     place_of,
 )
 from pytest_dp.explain.tracing import lines_with
+from pytest_dp.outputs.noise_relations import without_noise
 from pytest_dp.privacy.guarantees import Guarantee
 from pytest_dp.running.requests import Site
 from pytest_dp.running.tape import Seeded
 
 CLEAR_ERRORS = 3.0
 """Standard errors that chance does not explain. More: leaks are not named; fewer: chance is."""
+
+MAX_COMPARED = 32
+"""How many numbers of an output are compared, of those that vary. More take longer; noise that only
+others share goes unnoticed."""
 
 RAISES = "raises "
 
@@ -219,3 +227,33 @@ def _assigning_line(runs: PairRuns, place: str) -> Site | None:
             return without[-1]
     common = [line for line in bare if line in other]
     return common[-1] if common else bare[-1]
+
+
+def find_shared_noise(runs: PairRuns) -> Iterator[Finding]:
+    """Yield the line at which the random numbers come from that several numbers use."""
+    places = [
+        place
+        for place, value in runs.usual(0, 0).leaves.items()
+        if isinstance(value, float) and runs.lines_of(place)
+    ][:MAX_COMPARED]
+    if len(places) < 2:
+        return
+    sides = [
+        np.array([[_number(run.leaves.get(place)) for place in places] for run in on_side])
+        for on_side in ([runs.usual(side, n) for n in range(2 * LOOK_RUNS)] for side in (0, 1))
+    ]
+    shared = without_noise(places, *sides)
+    if shared is None:
+        return
+    lines = frozenset.intersection(*map(runs.lines_of, shared.relation.places))
+    line = next((line for line in runs.lines if line in lines), None)
+    if line is None:
+        return
+    draw = format_draw(runs.draw_at(line).request)
+    here, there = format_number(shared.on_d), format_number(shared.on_d2)
+    text = f"{shared}, such as {draw}; it is {here} on D and {there} on D'"
+    yield Finding("shared noise", line, text, certain=True)
+
+
+def _number(value: object) -> float:
+    return value if isinstance(value, float) else np.nan

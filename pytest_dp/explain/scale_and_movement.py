@@ -1,8 +1,7 @@
 """Scale against movement: noise that is too little for how far its draws have to move on a pair.
 
 Draws that, moved as far as the data differ, undo the difference bound the loss by what the moves
-cost (`pytest_dp.oracles`). Where no such moves are known, the standard deviation of a number that
-always moves as far is measured.
+cost (`pytest_dp.oracles`). The same says how much more noise is enough, on every pair of a claim.
 """
 
 from __future__ import annotations
@@ -10,11 +9,15 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from pytest_dp.explain.advice import advise_more_noise
+from pytest_dp.basics.bisection import smallest
+from pytest_dp.data import key
 from pytest_dp.explain.findings import (
     OTHER_NOISE,
     Finding,
@@ -24,18 +27,25 @@ from pytest_dp.explain.findings import (
     format_places,
     together_with,
 )
-from pytest_dp.explain.runs import LOOK_RUNS, MANY_RUNS, WHOLE, PairRuns, place_of
-from pytest_dp.oracles.alignment import Move, align
-from pytest_dp.oracles.checking import NotAligned
+from pytest_dp.explain.runs import ENDS, WHOLE, PairRuns, place_of
+from pytest_dp.oracles.alignment import Alignment, Move, align
+from pytest_dp.oracles.checking import Memory, NotAligned
 from pytest_dp.oracles.shift_loss import LossBound
 from pytest_dp.privacy.guarantees import Guarantee
 from pytest_dp.running.generator_stand_ins import CannotInstrument
 from pytest_dp.running.laws import LAPLACE, NORMAL, Law
 from pytest_dp.running.requests import Site
 
-MIN_TOO_SMALL = 1.25
-"""How many times too small the noise of an output is, at least, to be named. Larger: leaks are not
-named; smaller: chance is."""
+ROUNDING = 1e-9
+"""Relative error of a parameter. Smaller: rounding makes what is enough too little."""
+
+MAX_PAIRS = 400
+"""Pairs that are replayed. Claims of more pairs get no number; each takes some twenty runs."""
+ADVICE_REPLAYS = 4
+"""Replays of each pair that advice covers, in both directions. With fewer, a move that only some runs show is missed
+more often, so that the number is too small."""
+MAX_TIMES = 1e9
+"""How much more noise is advised. More is no advice: answers are noise alone by then."""
 LOSS_ERROR = 1e-6
 """Relative error of a loss or a probability. Smaller: rounding makes what is equal to the claim
 more."""
@@ -150,41 +160,47 @@ def _proved_by_tails(bound: LossBound, claim: Guarantee) -> float:
     return float(np.max(claim.shown_by(p, q), initial=0.0, where=exact))
 
 
-def measure_noise(runs: PairRuns, claim: Guarantee, lower: float) -> Iterator[Finding]:
-    """Yield the line of a number whose standard deviation is too small for how far it moves."""
-    for place in runs.differing if claim.parameter == "eps" and not claim.delta else ():
-        lines = runs.lines_of(place)
-        if place in WHOLE or not lines:
-            continue
-        move, deviation = _move_and_deviation(runs, place, LOOK_RUNS)
-        if move < claim.claimed * deviation / 2:
-            continue  # far from too much: not worth more runs
-        move, deviation = _move_and_deviation(runs, place, MANY_RUNS)
-        needed = math.sqrt(2) * move / claim.claimed
-        if not deviation or needed <= MIN_TOO_SMALL * deviation:
-            continue
-        line = max(lines, key=lambda line: (line.file, line.line))
-        others = together_with([other for other in lines if other != line])
-        text = (
-            f"{place} differs by {format_number(move)} between D and D' in all runs on the same "
-            f"random numbers. Its noise, drawn here{others}, has a standard deviation of "
-            f"{deviation:.2g}; Laplace noise for eps = {format_number(claim.claimed)} would have "
-            f"{needed:.2g}"
-        )
-        yield Finding("too little noise", line, text, loss=lower)
-        yield from find_caller(runs.draw_at(line).stack, lower)
-        return
+def advise_more_noise(
+    runs: PairRuns, claim: Guarantee, found: Alignment, line: Site, pairs: Sequence[tuple[Any, Any]]
+) -> str:
+    """Return advice on too little noise at a line, by what draws have to hide on all of the pairs.
 
-
-def _move_and_deviation(runs: PairRuns, place: str, count: int) -> tuple[float, float]:
-    """Return how far a number on D is from that on D', and its standard deviation.
-
-    0 and infinity where it is no number, or does not always move as far.
+    It names no number where that is not known of a pair. `found` is the alignment of the
+    counterexample's pair.
     """
-    values = [runs.values(side, place, count) for side in (0, 1)]
-    if all(isinstance(value, float) for of_side in values for value in of_side):
-        here, there = np.array(values, dtype=float)
-        size = float(np.abs([here, there]).max())
-        if np.isfinite(size) and np.ptp(here - there) <= 1e-9 * size:
-            return float(abs(here[0] - there[0])), float(here.std())
-    return 0.0, math.inf
+    more = "more noise"
+    with suppress(*ENDS, NotAligned):
+        others = {(key(one), key(other)): (one, other) for one, other in pairs}
+        others.pop((key(runs.pair[0]), key(runs.pair[1])), None)
+        if len(others) <= MAX_PAIRS:
+            memory, is_kept = Memory(), partial(_is_kept, claim)
+            look = is_kept, ADVICE_REPLAYS, runs.deadline, memory
+            aligned = [found, *(align(runs.call, pair, *look) for pair in others.values())]
+            above = [one for one in aligned if not is_kept(one.bound)]
+            times = smallest(
+                lambda times: all(is_kept(one.bound, times) for one in aligned),
+                *(1.0, 2.0, MAX_TIMES, 1e-9),
+            )
+            if times < MAX_TIMES:
+                lines = {place_of(move.stack) for one in above for move in one.moves} - {line}
+                also = together_with([*lines]).replace("together with", "also in")
+                much = f"about {rounded_up(times)} times as much noise{also}"
+                more = f"{much}, enough for the pairs tried"
+    less = "let one record move the answer less, such as by a clip"
+    return f"{less}; or use {more}; or claim the larger loss"
+
+
+def _is_kept(claim: Guarantee, bound: LossBound, times: float = 1.0) -> bool:
+    """Return whether a claim is kept where all noise is this many times as large."""
+    try:
+        less = replace(bound, pure=bound.pure / times, mu=bound.mu / times)
+        return bool(less.parameter_of(claim) <= claim.claimed * (1 + ROUNDING))
+    except CannotInstrument:
+        return False
+
+
+def rounded_up(times: float) -> str:
+    """Return a number as text, of two digits or whole, that is not smaller."""
+    step = 10.0 ** (math.floor(math.log10(times)) - 1)
+    up = math.ceil(times / step * (1 - 1e-8)) * step
+    return f"{up:,.0f}" if up >= 10 else f"{up:.2g}"

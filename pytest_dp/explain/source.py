@@ -1,4 +1,4 @@
-"""Source code: which variables a line is about, where they were set, and budgets by their names."""
+"""Source code of a mechanism: the functions that lines are in, and budgets by their names."""
 
 from __future__ import annotations
 
@@ -11,65 +11,33 @@ import textwrap
 import types
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import replace
-from functools import lru_cache
 from typing import Any
 
 from pytest_dp.outputs.leaves import as_float
 from pytest_dp.proposers.constants import may_be_constant, reachable
 from pytest_dp.running.requests import Site
 
-_Function = ast.FunctionDef | ast.AsyncFunctionDef
+NAMES = ("id", "attr", "arg")
+"""Attributes of variables, attributes and keywords in syntax that hold their names."""
 _BUDGET = re.compile(r"(?:^|[^a-z])(eps|epsilon|rho|mu|budget|privacy|loss)(?:[^a-z]|$)", re.I)
 """Names of budgets, such as ``EPS_AGE``."""
 
 
 def function_at(line: Site) -> str:
     """Return the name of the function that a line is in, also where it is in a comprehension."""
-    function = _function(line.file, line.line) if line.function.startswith("<") else None
-    return line.function if function is None else function.name
-
-
-def condition_of(line: Site) -> Site:
-    """Return the line of the innermost condition that a line stands under; else the line itself."""
-    function = _function(line.file, line.line)
-    tests = [
-        node.test.lineno
-        for node in (ast.walk(function) if function else ())
-        if isinstance(node, ast.If) and node.body[0].lineno <= line.line <= (node.end_lineno or 0)
-    ]
-    return replace(line, line=max(tests)) if tests else line
-
-
-@lru_cache(maxsize=64)  # functions of one violation; beyond, files are parsed again
-def _function(file: str, line: int) -> _Function | None:
-    """Return the innermost function around a line, if the file can be parsed."""
+    if not line.function.startswith("<"):
+        return line.function
     try:
-        tree = ast.parse("".join(linecache.getlines(file)))
+        tree = ast.parse("".join(linecache.getlines(line.file)))
     except (SyntaxError, ValueError, RecursionError):
-        return None
-    functions = (node for node in ast.walk(tree) if isinstance(node, _Function))
-    around = [function for function in functions if _spans(function, line)]
-    return max(around, key=lambda node: node.lineno, default=None)
-
-
-def _spans(node: ast.expr | ast.stmt, line: int) -> bool:
-    return node.lineno <= line <= (node.end_lineno or 0)
-
-
-def _assignments(tree: ast.AST) -> Iterator[tuple[ast.expr, ast.expr | None]]:
-    """Yield the targets of assignments, with the values assigned to them."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Assign):
-            yield from ((target, node.value) for target in node.targets)
-        elif isinstance(node, ast.AugAssign | ast.AnnAssign):
-            yield node.target, node.value
-
-
-def _name(target: ast.expr) -> str | None:
-    if isinstance(target, ast.Name):
-        return target.id
-    return target.attr if isinstance(target, ast.Attribute) else None
+        return line.function
+    around = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.lineno <= line.line <= (node.end_lineno or 0)
+    ]
+    return max(around, key=lambda node: node.lineno).name if around else line.function
 
 
 def written_budget(mechanism: Any, params: dict[str, Any], claimed: float) -> float:
@@ -96,11 +64,16 @@ def _numbers_in_source(function: types.FunctionType) -> Iterator[tuple[str, floa
         if isinstance(parameter.default, int | float):
             yield parameter.name, as_float(parameter.default)
     tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
-    for node in tree.body:
-        if isinstance(node, ast.FunctionDef):
-            node.decorator_list = []
-    named = [(_name(target), value) for target, value in _assignments(tree)]
-    named += [(node.arg, node.value) for node in ast.walk(tree) if isinstance(node, ast.keyword)]
-    for name, number in named:
-        if name and isinstance(number, ast.Constant) and type(number.value) in (int, float):
-            yield name, as_float(number.value)
+    for definition in tree.body:
+        if isinstance(definition, ast.FunctionDef):
+            definition.decorator_list = []
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Assign | ast.keyword) or not isinstance(
+            node.value, ast.Constant
+        ):
+            continue
+        targets = node.targets if isinstance(node, ast.Assign) else [node]
+        if type(node.value.value) in (int, float):
+            for target in targets:
+                name = next(filter(None, (getattr(target, of, "") for of in NAMES)), "")
+                yield name, as_float(node.value.value)

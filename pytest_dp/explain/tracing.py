@@ -1,7 +1,8 @@
-"""Lines of the project that a run executes, and variables that get a value in them."""
+"""Lines of the project that runs execute, and variables that get a value in them."""
 
 from __future__ import annotations
 
+import linecache
 import math
 import sys
 import types
@@ -13,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.basics.whose_code import is_project_file
-from pytest_dp.explain.runs import Leaf, PairRuns
+from pytest_dp.explain.findings import Finding
+from pytest_dp.explain.runs import Leaf, PairRuns, changed_leaves
 from pytest_dp.outputs.leaves import NUMBER, as_float, is_number
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.running.requests import Site
@@ -24,6 +26,12 @@ seen."""
 MAX_LINES = 20_000
 """Lines of a traced run. More take longer; with fewer, long mechanisms are not followed to their
 end."""
+
+TRACED_RUNS = 80
+"""Runs on the same noise that are traced, which makes each many times slower. More take longer;
+fewer miss where runs part seldom."""
+MIN_PARTED = 5
+"""Runs that part at a line, and that do not. Fewer may be chance; more: lines are not named."""
 
 Observer = Callable[[Site, Mapping[str, Any]], None]
 """Called with a line that was run, and the variables after it."""
@@ -116,3 +124,29 @@ def traced_lines(observer: Observer | None = None) -> Iterator[list[Site]]:
         yield lines
     finally:
         sys.settrace(None)
+
+
+def find_parting(runs: PairRuns) -> Iterator[Finding]:
+    """Yield the line that runs on D or D' reach whenever outputs differ, and at no other time."""
+    reached: list[dict[Site, None]] = []  # in order
+    differ: list[bool] = []
+    for noise in range(TRACED_RUNS):
+        with traced_lines() as lines:
+            outputs = [runs.run(side, noise) for side in (0, 1)]
+        if not lines:
+            return
+        reached.append(dict.fromkeys(lines))
+        differ.append(bool(changed_leaves(*outputs)))
+    count = sum(differ)
+    if count < MIN_PARTED or TRACED_RUNS - count < MIN_PARTED:
+        return
+    for line in dict.fromkeys(line for lines in reached for line in lines):
+        # How often the lines of comprehensions run says nothing of the path.
+        if not line.function.startswith("<") and [line in lines for lines in reached] == differ:
+            text = (
+                f"with the same random numbers, {count} of {TRACED_RUNS} runs on D or D' reach "
+                f"this line, `{linecache.getline(line.file, line.line).strip()}`. The outputs "
+                "differ in these runs, and in no others"
+            )
+            yield Finding("passing", line, text)
+            return

@@ -141,14 +141,14 @@ FAULTS = (
     Fault(
         "fields-equal-one-by-one",
         "explain/idle.py",
-        "alike([*idle, *some], FIRST_NOISES)",
-        "alike(some, TRIAL_RUNS)",
+        "alike([*idle, name], FIRST_NOISES)",
+        "alike([name], FIRST_NOISES)",
         "Of two fields of which either suffices, both are said to change nothing, or none.",
         "unit/test_blame_advice.py::test_they_change_nothing_together",
     ),
     Fault(
         "advice-for-one-pair",
-        "explain/advice.py",
+        "explain/scale_and_movement.py",
         "for pair in others.values())",
         "for pair in ())",
         "So much more noise is advised that another pair still breaks the claim.",

@@ -8,7 +8,7 @@ import scipy
 from coupling import vectorized
 
 import pytest_dp
-from pytest_dp.explain.more_noise import with_more_noise
+from pytest_dp.explain.counted import with_more_noise
 from pytest_dp.running import catalogue
 from pytest_dp.running.catalogue import Arguments, DrawMethod, Standard
 from pytest_dp.running.laws import Family, Law

@@ -37,4 +37,3 @@ def test_events_are_as_round_as_they_can_be_without_proving_less():
     claim = {"eps": 1.0, "pairs": [([1, 0, 1], [1, 0])], "max_seconds": 600}
     result = audit(lambda d, rng: sum(d) + rng.laplace(scale=0.5), **claim, seed=0, n_jobs=1)
     assert str(result.counterexample.event) in ("output < 1.0", "output >= 2.0")
-    assert "about 2 times the claim" in result.counterexample.diagnosis[0]

@@ -145,7 +145,7 @@ def test_more_noise_is_tried_where_nothing_else_is_known(monkeypatch):
     def sine(data, rng):
         return math.sin(max(data) % 4 / 9 + rng.laplace(scale=0.002)) * (1 + len(data) / 99)
 
-    monkeypatch.setattr("pytest_dp.explain.more_noise.MANY_RUNS", 200)
+    monkeypatch.setattr("pytest_dp.explain.counted.MANY_RUNS", 200)
     pair = [3, 1], [3]
     (one,) = look(sine, pair, event=lambda output: output > 0.335)
     assert one.message.startswith(
