@@ -42,8 +42,8 @@ ROUNDING = 1e-9
 MAX_PAIRS = 400
 """Pairs that are replayed. Claims of more pairs get no number; each takes some twenty runs."""
 ADVICE_REPLAYS = 4
-"""Replays of each pair that advice covers, in both directions. With fewer, a move that only some runs show is missed
-more often, so that the number is too small."""
+"""Replays of each pair that advice covers, in both directions. With fewer, a move that only some
+runs show is missed more often, so that the number is too small."""
 MAX_TIMES = 1e9
 """How much more noise is advised. More is no advice: answers are noise alone by then."""
 LOSS_ERROR = 1e-6
