@@ -1,4 +1,4 @@
-"""What noise decides: values that are too likely on one input, and events that more noise hides."""
+"""Values that are too likely on one input, and events of which more noise would hide the leak."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ Values = Mapping[str, bool | str]
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class SolverAnswer:
     """Values that fulfil conditions, if any were found, and the processor seconds for them."""
 
     values: Values | None
@@ -84,7 +84,7 @@ class Questions:
             seconds += STARTING_SECONDS
         question = kind, solver.to_smt2(), len(hard), len(wanted)
         try:
-            answered: Answer = self._process.submit(_answer, *question).result(seconds)
+            answered: SolverAnswer = self._process.submit(_answer, *question).result(seconds)
         except (TimeoutError, BrokenProcessPool):
             self.unanswered += 1
             self.close()
@@ -93,7 +93,7 @@ class Questions:
         return answered.values
 
 
-def _answer(kind: str, text: str, hard: int, wanted: int) -> Answer:
+def _answer(kind: str, text: str, hard: int, wanted: int) -> SolverAnswer:
     """Return the answer to a question as z3 writes it.
 
     Of its conditions the first ones are `hard`, the next ones `wanted`, and the others soft.
@@ -116,7 +116,7 @@ def _answer(kind: str, text: str, hard: int, wanted: int) -> Answer:
         model = optimizer.model()
         found = ((variable.name(), model[variable]) for variable in model.decls())
         values = {name: _plain(value) for name, value in found if z3.is_expr(value)}
-    return Answer(values, time.process_time() - started)
+    return SolverAnswer(values, time.process_time() - started)
 
 
 def _plain(value: Any) -> bool | str:
