@@ -102,11 +102,6 @@ def top_two_with_counts(data: Any, rng: Any) -> Any:
     return [(REGIONS[k], int(counts[k])) for k in np.argsort(-noisy)[:2]]
 
 
-def three_ages_by_gumbel(data: Any, rng: Any) -> Any:
-    counts = np.bincount(data["age"].astype(int), minlength=90) / 3
-    return np.argsort(-(counts + rng.gumbel(size=90)))[:3].tolist()
-
-
 def three_ages_at_full_budget(data: Any, rng: Any) -> Any:
     counts = np.bincount(data["age"].astype(int), minlength=90)
     return np.argsort(-(counts + rng.gumbel(size=90)))[:3].tolist()
@@ -264,7 +259,6 @@ CASES = (
     Case(histogram_without_noise_on_zeros, False, EPS, new_group=True),
     Case(top_two, True, EPS),
     Case(top_two_with_counts, False, EPS),
-    Case(three_ages_by_gumbel, True, EPS),
     Case(three_ages_at_full_budget, False, EPS),
     Case(median_by_tree, True, EPS),
     Case(median_by_tree_at_full_budget, False, EPS),

@@ -204,12 +204,10 @@ def are_equal(one: Shift, other: Shift) -> bool:
     )
 
 
-# Shifts where nothing tells what draws are added to: by how outputs move with each draw
-
 MAX_DRAWS = 40
 """Draws whose shifts are solved for. Each costs a run in each round on each of a few replays."""
 ROUNDS = 5
-"""Newton steps: outputs that are no sums of draws take a few."""
+"""Steps of least squares: outputs that are no sums of draws take a few."""
 STEP = 1e-3
 """Scales by which draws are moved for derivatives. Shorter steps lose digits, longer ones are less
 accurate where outputs are curved."""
@@ -221,11 +219,17 @@ DECIMALS = 7
 """Decimals of shifts that are taken to have no more, where the next three are 0."""
 
 
+class _NoNumbersError(Exception):
+    """Outputs are not as many finite numbers as before."""
+
+
 def solve_shift(pairing: Pairing, replays: Sequence[Numbers], start: Shift) -> Shift | None:
     """Return the shift with which outputs on the target are closest to those on the source.
 
     None if the outputs do not have the same numbers, or there are too many draws.
     """
+    from scipy.optimize import least_squares  # loaded where it is of use
+
     used = replays[:REPLAYS]
     ours = [pairing.on_source(numbers) for numbers in used]
     drawn = [each for each in ours[0].drawn if each.law is not None]
@@ -246,32 +250,27 @@ def solve_shift(pairing: Pairing, replays: Sequence[Numbers], start: Shift) -> S
             **{each.number: part for each, part in zip(movable, parts, strict=True)},
         }
 
-    def excess(steps: Floats) -> Floats | None:
+    def excess(steps: Floats) -> Floats:
         runs: list[ReplayedRun] = [pairing.on_target(numbers, moved(steps)) for numbers in used]
         found = _numbers([run.output for run in runs])
-        if found is None or len(found) != len(wanted):
-            return None
-        return found - wanted
+        if found is None or len(found) != len(wanted) or not np.isfinite(found).all():
+            raise _NoNumbersError
+        off: Floats = np.pad(found - wanted, (0, max(count - len(found), 0)))
+        return off
 
     with np.errstate(divide="ignore", invalid="ignore"):
         steps = np.concatenate(
             [start.get(each.number, np.zeros(each.count)) / each.scale for each in movable]
         )
-    for _ in range(ROUNDS):
-        off = excess(steps)
-        if off is None or not np.isfinite(off).all():
-            return None
-        columns = [excess(steps + STEP * row) for row in np.eye(count)]
-        if any(column is None for column in columns):
-            return None
-        jacobian = np.stack([(column - off) / STEP for column in columns if column is not None], 1)
-        if not np.isfinite(jacobian).all() or not np.isfinite(steps).all():
-            return None
-        change = np.linalg.lstsq(jacobian, off, rcond=1e-9)[0]
-        steps = steps - change
-        if np.abs(change).max() <= SETTLED * max(np.abs(steps).max(), 1.0):
-            break
-    return moved(_round_shifts(steps * scales) / scales) if np.isfinite(steps).all() else None
+    if not np.isfinite(steps).all():
+        return None
+    try:
+        steps = least_squares(
+            excess, steps, method="lm", diff_step=STEP, xtol=SETTLED, max_nfev=ROUNDS * (count + 1)
+        ).x
+    except _NoNumbersError:
+        return None
+    return moved(_round_shifts(steps * scales) / scales)
 
 
 def _round_shifts(shift: Floats) -> Floats:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -160,17 +160,12 @@ class TrackedArray(np.ndarray[Any, Any]):
         added = add_up(self.sums.ravel())
         return value if added is NotImplemented else _track(value, self.record, added)
 
-    def note_above(self, pairs: Iterable[tuple[Any, Any]]) -> None:
-        """Note for pairs of places that the number at the first is not below the other."""
-        assert self.record is not None
-        sums = self.sums
-        self.record.comparisons += [(sums[above], sums[below], True) for above, below in pairs]
-
     def _pick(self, picked: Any, *given: Any, highest: bool) -> Any:
         """Return a place, after its number was compared with all others."""
         if self.record is not None and self.ndim == 1 and not _has_arguments(*given):
-            pairs = [(picked, at) for at in range(self.size) if at != picked]
-            self.note_above(pairs if highest else [pair[::-1] for pair in pairs])
+            chosen, others = self.sums[picked], np.delete(self.sums, picked)
+            pairs = ((chosen, other) if highest else (other, chosen) for other in others)
+            self.record.comparisons += [(*pair, True) for pair in pairs]
         return picked
 
     def argmax(self, *args: Any, **keywords: Any) -> Any:
@@ -185,51 +180,6 @@ class TrackedArray(np.ndarray[Any, Any]):
         if _has_arguments(args, keywords) or self.ndim != 1:
             return np.asarray(self).max(*args, **keywords)
         return self[int(self.argmax())]
-
-    def argsort(self, *args: Any, **keywords: Any) -> Any:
-        order = np.asarray(self).argsort(*args, **keywords)
-        if self.record is None or self.ndim != 1 or not self.size:
-            return order
-        return TrackedOrder.of(order, self, order, len(self.record.comparisons))
-
-
-class TrackedOrder(np.ndarray[Any, Any]):
-    """The order of tracked numbers: of a part of it, no more is compared than what decides it."""
-
-    ordered: TrackedArray | None
-    whole: Any
-    """Places in ascending order, of which this is a part."""
-    before: int
-    after: int
-    """How many comparisons there were, without its own and with them."""
-
-    def __array_finalize__(self, _: object) -> None:
-        self.ordered = None
-
-    @classmethod
-    def of(cls, part: Any, ordered: TrackedArray, whole: Any, before: int) -> Self:
-        """Return a part of an order, whose comparisons are noted in place of those `before`."""
-        array: Self = part.view(cls)
-        array.ordered, array.whole, array.before = ordered, whole, before
-        ranks = np.argsort(whole)[np.atleast_1d(part)]
-        low, high = int(ranks.min()), int(ranks.max())
-        assert ordered.record is not None
-        del ordered.record.comparisons[before:]
-        ordered.note_above((whole[rank + 1], whole[rank]) for rank in range(low, high))
-        ordered.note_above((whole[low], at) for at in sorted(whole[:low]))
-        ordered.note_above((at, whole[high]) for at in sorted(whole[high + 1 :]))
-        array.after = len(ordered.record.comparisons)
-        return array
-
-    def __getitem__(self, key: Any) -> Any:
-        part, ordered = np.asarray(self)[key], self.ordered
-        in_row = isinstance(key, int) or (isinstance(key, slice) and key.step in (None, 1, -1))
-        if ordered is None or ordered.record is None or not (in_row and np.size(part)):
-            return part
-        if len(ordered.record.comparisons) != self.after:  # it was used before
-            return part
-        found = TrackedOrder.of(np.asarray(part), ordered, self.whole, self.before)
-        return found if np.ndim(part) else part
 
 
 def _operator(by: Callable[[Any, Any], Any], *, swapped: bool = False) -> Any:

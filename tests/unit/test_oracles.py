@@ -49,11 +49,6 @@ def largest_of_list(data, rng):
     return max(range(len(data)), key=noisy.__getitem__)
 
 
-def top_two_of_reversed_order(data, rng):
-    noisy = np.array(data) + rng.gumbel(scale=2.0, size=len(data))
-    return set(noisy.argsort()[::-1][:2].tolist())
-
-
 def sparse_vector(data, rng):
     found, threshold = [], 1.0 + rng.laplace(scale=2.0)
     for value in data:
@@ -73,12 +68,10 @@ LOST = {
 }
 """Mechanisms that lose 1 if a record is added."""
 QUERIES = [0.0, 1.0, 2.0, 1.0, 0.0], [1.0, 0.0, 1.0, 2.0, 1.0]
-COUNTS = [5.0, 3.0, 4.0, 4.0, 2.0], [5.0, 3.0, 4.0, 4.0, 1.0]
 VALUES = [1.0, 2.0, 3.0], [2.0, 1.0, 2.0]
 CHOSEN = {
     "list": (largest_of_list, VALUES, 1.0),
     "array": (lambda data, rng: np.argmax(data + rng.gumbel(scale=2.0, size=3)), VALUES, 1.0),
-    "reversed order": (top_two_of_reversed_order, COUNTS, 1.0),
     "cumulated": (lambda data, rng: np.cumsum(rng.laplace(size=3)) + len(data), ([1], []), 1.0),
     "sparse vector": (sparse_vector, QUERIES, 0.75),
 }
