@@ -28,10 +28,9 @@ from pytest_dp.claiming.method_settings import DPFinder
 from pytest_dp.data import describe
 from pytest_dp.methods.families import families_of
 from pytest_dp.methods.gradient import MIN_SHARE, Gradients, gradients_of
-from pytest_dp.methods.searching import PairSearch
 from pytest_dp.methods.smooth import Output
 from pytest_dp.methods.statdp import suspect
-from pytest_dp.methods.two_stage import search_then_test
+from pytest_dp.methods.two_stage import PairSearch, search_then_test
 from pytest_dp.outputs.features import features
 from pytest_dp.pairs import Pair
 from pytest_dp.running.copies import CannotCopy

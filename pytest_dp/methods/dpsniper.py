@@ -33,14 +33,15 @@ from pytest_dp.betting.bars import Tally
 from pytest_dp.betting.detector import ByScore
 from pytest_dp.betting.models import Posterior
 from pytest_dp.betting.scores import Attack, scores
-from pytest_dp.methods.searching import (
+from pytest_dp.methods.two_stage import (
     MIN_FITTED,
     PairSearch,
     learn_model,
     learn_score,
+    left_to_test,
     search_by_halving,
+    search_then_test,
 )
-from pytest_dp.methods.two_stage import left_to_test, search_then_test
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.privacy import Guarantee
 from pytest_dp.running.deadline import Deadline

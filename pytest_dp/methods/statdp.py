@@ -28,8 +28,7 @@ from pytest_dp.auditors.witness import Witness, likelier_first
 from pytest_dp.basics.arrays import Bools, Floats, Ints
 from pytest_dp.basics.errors import ClaimError, MechanismError
 from pytest_dp.counterexample import simplest_event
-from pytest_dp.methods.searching import PairSearch, search_by_halving
-from pytest_dp.methods.two_stage import search_then_test
+from pytest_dp.methods.two_stage import PairSearch, search_by_halving, search_then_test
 from pytest_dp.outputs.event_search import RankedEvent, search
 from pytest_dp.outputs.feature import KINDS, Feature, FeatureKind, about_extract, numeric
 from pytest_dp.outputs.features import MAX_FEATURES, features

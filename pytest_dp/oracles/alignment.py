@@ -26,7 +26,7 @@ import numpy as np
 
 from pytest_dp.basics.arrays import Floats, Outputs
 from pytest_dp.oracles.checking import Memory, NotAligned, Pairing
-from pytest_dp.oracles.direction import MANY_REPLAYS, Direction
+from pytest_dp.oracles.direction import Direction
 from pytest_dp.oracles.handing_out import Replayer
 from pytest_dp.oracles.shift_loss import LossBound, largest, loss_of_shift
 from pytest_dp.oracles.standard_draws import Plan
@@ -44,6 +44,9 @@ from pytest_dp.statistics.assumptions import same_law, two_samples
 
 TAIL_SHARE = 0.4
 """Of all replays, the share whose draws are from tails."""
+MANY_REPLAYS = 100
+"""Replays from which on outputs on the second input are made where one direction was replayed. With
+fewer, pairs of small movement take longer; with more, wrong replays go unseen on small efforts."""
 OUTPUTS_ON_TARGET = 40
 """Outputs on the second input that real ones are compared with, where one direction was replayed.
 With fewer, only gross differences are seen; with more, a pair of largest movement takes longer."""

@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 
 from pytest_dp.running.generator_stand_ins import Instrument
-from pytest_dp.running.requests import is_diagnostic
 
 HELD, HASHED, COMPARED = (
     "output holds a continuous draw",
@@ -141,13 +140,11 @@ class Deferred:
     def __index__(self) -> int:
         return operator.index(self.value("index by a draw"))
 
-    def __str__(self) -> str:
-        return "<a draw>" if is_diagnostic() else repr(self.value(TEXT))
-
-    __repr__ = __str__
+    def __repr__(self) -> str:
+        return repr(self.value(TEXT))
 
     def __format__(self, how: str) -> str:
-        return str(self) if is_diagnostic() else format(self.value(TEXT), how)
+        return format(self.value(TEXT), how)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return operator.pos, (self.value("copy of a draw"),)

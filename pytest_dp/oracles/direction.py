@@ -41,9 +41,6 @@ FIRST_REPLAYS = 6
 """Replays that show which draws may be left out. With fewer, more is checked in vain."""
 MAX_ROUNDS = 12
 """Rounds until the shift of all draws of a path is found, as each shows where the path goes on."""
-MANY_REPLAYS = 100
-"""Replays from which on a shift is searched in a few of them first. With fewer, pairs that have one
-take longer; with more, those that have none do."""
 NEW_PATHS, MAX_LOSSES = 0.15, 4
 """Where a larger share of the second half of the replays takes new paths, and these have more
 losses than that, paths that no replay took may lose more: then the largest losses of all draws
@@ -87,24 +84,15 @@ class Direction:
         self.turned: LossBound | None = None
         """The bound of the other direction by the same shift turned round, where it is one."""
         self.left_out: Most = {}
-        self._rare = 0.0  # the probability that these are released
 
     def bound(self) -> LossBound:
-        """Return the bound of the best alignment that all replays agree with."""
+        """Return the bound of the best alignment that all replays agree with.
+
+        Draws of one input alone are left out where there is none with them.
+        """
         if not any(self._run(each).drawn for each in self._first[:2]):
             raise NotAligned(NO_NOISE)
         self.check_determined(self._first[0])
-        every, half = self._all, self._half
-        if len(every) >= MANY_REPLAYS // (2 if self._reverse else 1):
-            self._all = self._half = self._first
-            self._search()
-            self._all, self._half = every, half
-        return self._search()
-
-    def _search(self) -> LossBound:
-        """Return the bound of the best alignment, perhaps without draws of one input alone."""
-        if self._rare:
-            return replace(self._best(), rare=self._rare)
         reason = NotAligned(OUTPUTS_DIFFER)
         if self._reverse is None or not self._reverse.left_out:
             try:
@@ -114,7 +102,6 @@ class Direction:
         rare = self._close_gap()
         if rare is None:
             raise reason
-        self._rare = rare
         return replace(self._best(), rare=rare)
 
     @property

@@ -5,13 +5,10 @@ from __future__ import annotations
 import base64
 import functools
 import inspect
-import logging
 import os
 import random
-import reprlib
 import secrets
 import sys
-import traceback
 import types
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -146,20 +143,8 @@ def _argument_names(
     return tuple(signature.parameters)[:count], defaults
 
 
-_DIAGNOSTIC = {reprlib.__file__, logging.__file__, traceback.__file__}
 _NUMPY = str(Path(np.__file__).parent) + os.sep
 _MODULES = {random.__file__, secrets.__file__, functools.__file__}
-
-
-def is_diagnostic() -> bool:
-    """Return whether the asking code shows objects to people.
-
-    Logs, tracebacks, ``repr`` of tasks.
-    """
-    frame: types.FrameType | None = sys._getframe(1)  # noqa: SLF001
-    while frame is not None and frame.f_code.co_filename.startswith(OURS):
-        frame = frame.f_back
-    return frame is not None and frame.f_code.co_filename in _DIAGNOSTIC
 
 
 def stack() -> tuple[Site, ...]:
