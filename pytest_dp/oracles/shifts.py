@@ -266,7 +266,12 @@ def solve_shift(pairing: Pairing, replays: Sequence[Numbers], start: Shift) -> S
         return None
     try:
         steps = least_squares(
-            excess, steps, method="lm", diff_step=STEP, xtol=SETTLED, max_nfev=ROUNDS * (count + 1)
+            excess,
+            steps,
+            method="lm",
+            diff_step=np.full(count, STEP),
+            xtol=SETTLED,
+            max_nfev=ROUNDS * (count + 1),
         ).x
     except _NoNumbersError:
         return None
