@@ -34,23 +34,17 @@ PAIRS_OF_LARGE = 12
 """Pairs of large examples that come first, of parts of them and of all in turn. More share the
 samples, and are slow; fewer may miss the one that leaks."""
 MAX_FAILURES = 64
-"""Datasets in a row of which a user's function may make no neighbour. More take longer; fewer:
-rare neighbours are not found."""
+"""Pairs in a row that may be outside of the claim. More take longer; fewer: the next one inside is
+not found."""
 FIRST_PAIRS = 64
 """Pairs that come first, where there are many. More share the samples; fewer may miss the one that
 leaks."""
-MAX_RECORDS = 16_000_000
-"""Records of all pairs that are kept. More take memory; fewer: large examples give fewer pairs."""
-
 MAX_LEFT_OUT = 24
 """How many records of an example are left out in turn, those of extreme values first. More make
 more pairs, by their square, each of a copy of the example."""
 MAX_COPIED = 100_000
 """How many records these copies have together, about. With more, an audit of a large example
 starts late."""
-MAX_SIFTED = 500_000
-"""How many records are read, about, of pairs in a row that repeat what looks like an id. With
-more, an audit of a large example starts late; with fewer, another kind of pair is made too soon."""
 MAX_WHOLE_ROWS = 2_000_000
 """Rows of all pairs of whole large examples that are tried in any case. With more, they take more
 memory; with fewer, an audit begins with fewer pairs."""
@@ -161,10 +155,7 @@ def _derive_from(
         pairs = _sift_pairs(sources, relation, lambda made: _inside(made, bounds.beyond, outside))
         pairs = replace(pairs, rest=chain(pairs.rest, outside))
     if not pairs.given:
-        most = min(MAX_PAIRS, MAX_SIFTED // max(map(length, examples)))
-        pairs = _sift_pairs(
-            sources, relation, lambda made: _inside(made, bounds.unlike, outside, max(most, 1))
-        )
+        pairs = _sift_pairs(sources, relation, lambda made: _inside(made, bounds.unlike, outside))
         bounds = Examples(examples, relation, [pair.d2 for pair in pairs.given])
     if not pairs.given and isinstance(relation, ReplaceOne) and relation.group == 1:
         by_leaving_out = _by_leaving_out(examples, relation, pools)
@@ -223,10 +214,7 @@ def _sift_pairs(
 
 
 def _inside(
-    pairs: Iterator[Pair],
-    beyond: Callable[[Pair], str],
-    outside: list[Pair],
-    in_a_row: int = MAX_FAILURES,
+    pairs: Iterator[Pair], beyond: Callable[[Pair], str], outside: list[Pair]
 ) -> Iterator[Pair]:
     """Return the pairs inside the claim, until too many in a row are put in `outside`."""
 
@@ -236,7 +224,7 @@ def _inside(
             outside.append(replace(pair, beyond=what))
         return None if what else pair
 
-    return accept_until(pairs, accept, in_a_row)
+    return accept_until(pairs, accept, MAX_FAILURES)
 
 
 def leading(pairs: Iterator[Pair], first: int = FIRST_PAIRS) -> Derived:
@@ -257,16 +245,14 @@ def _new_pairs(
     seen: set[frozenset[bytes]],
 ) -> Iterator[Pair]:
     """Yield the pairs of datasets, one of each in turn, that were not seen before."""
-    records = 0
     for pool, rows, d1, content, moved, steps in in_turn(
         neighbours_of(pool, rows, offered[pool], relation) for pool, rows in sources
     ):
         both = frozenset((content, pool.content(moved)))
         if both not in seen:
-            if records > MAX_RECORDS or len(seen) == MAX_PAIRS:
+            if len(seen) == MAX_PAIRS:
                 return
             seen.add(both)
-            records += len(moved)
             yield pair_at(pool, relation, (rows, d1), (moved, None), steps)
 
 

@@ -33,8 +33,6 @@ leaks."""
 MAX_REJECTED = 1.25
 """Draws for each dataset that is needed, where neighbours are rejected. More take longer; fewer:
 pools are small."""
-MIN_POOL = 8
-"""Datasets of a pool, however large they are. Fewer: there is nothing to choose from."""
 MAX_CORNERS = 18
 """Records of a strategy's ends that pairs are made of. More share the samples; fewer may miss the
 one that leaks."""
@@ -80,8 +78,9 @@ class Generated:
         for pair in self._more:
             pool.append(pair)
             records += _size(pair.d1) + _size(pair.d2)
-            late = len(pool) + self._rejected > MAX_REJECTED * enough and len(pool) >= MIN_FIRST
-            if late or len(pool) >= (enough if records <= MAX_POOL_RECORDS else MIN_POOL):
+            is_dear = records > MAX_POOL_RECORDS
+            is_late = is_dear or len(pool) + self._rejected > MAX_REJECTED * enough
+            if len(pool) >= (MIN_FIRST if is_late else enough):
                 break
         if not pool:
             under = f" under {pairs.relation}" if pairs.relation else ""

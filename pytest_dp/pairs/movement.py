@@ -155,13 +155,8 @@ class Movements:
         """Return the movement of numbers that have noise."""
         times, weakest = _noise_ratio(one, other)
         loss, explained = _loss(moved, noise, one)
-        size = _relative_size(noise, one)
-        kind = (
-            "moves",
-            tuple(np.flatnonzero(moved)[:8].tolist()),
-            round(2 * math.log2(times)),
-            size,
-        )
+        places = tuple(np.flatnonzero(moved)[:8].tolist())
+        kind = "moves", places, round(2 * math.log2(times))
         if not explained:
             # Numbers with the same noise move by different amounts.
             return Movement(math.inf, answer, kind=("shared", kind))
@@ -233,15 +228,6 @@ class Movements:
 def _are_of_one_form(run: NoiselessRun, other: NoiselessRun) -> bool:
     one, two = run.output, other.output
     return one.form == two.form and len(one.numbers) == len(two.numbers)
-
-
-def _relative_size(noise: Noise, looked: Looked) -> int:
-    """Return how large the noise is on an input, beside where it was probed, in coarse steps."""
-    ours, probed = looked.scales, noise.scales
-    positive = (ours > 0) & (probed > 0) if len(ours) == len(probed) else np.zeros(0, bool)
-    if not positive.any():
-        return 0
-    return round(2 * float(np.log2(ours[positive] / probed[positive]).min()))
 
 
 LOCATED = frozenset(["laplace", "normal", "logistic", "gumbel"])

@@ -34,13 +34,7 @@ def resolve(given: Any, root: Path | None, notes: list[str]) -> Any:
         return given
     allowed = "queries(5), values([0, 1]) or a list of example datasets, such as [[], [1], [1, 0]]."
     if kind_of(given):
-        only = f"inputs=[{describe(given)}]"
-        if "the function returned" in origin:
-            noun = "frame" if type(given).__name__ == "DataFrame" else "dataset"
-            only = f"return [{noun}] in {name}"
-        elif name:
-            only = f"[...] around it in {name}"
-        allowed = f"a list of datasets. Write {only} if this is the only one."
+        allowed = f"a list of datasets, such as [{describe(given)}] if this is the only one."
     raise ClaimError(
         f"{origin}{describe(given)}, of type {type(given).__name__}. Allowed: {allowed}"
     )

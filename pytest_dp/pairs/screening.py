@@ -43,8 +43,6 @@ FEWEST_PAIRS = 256
 """Pairs that are screened at least, also where the answer moves far enough on one of the first.
 With more, a violation that is soon found takes longer where pairs are dear to make, such as data
 frames of a strategy; with fewer, less is known of how far the answer moves at most."""
-MAX_KINDS_KEPT = 64
-"""Kinds of movement of which the largest pair is kept; all of them are in memory."""
 MAX_LEFT_OUT_KINDS = 300
 """Rows that stand for all of an example: of each, the example without it and the row alone are
 tried. With fewer, a rare value may never be left out."""
@@ -112,9 +110,12 @@ class Screening:
                 with self._in_place():
                     for pair in batch:
                         movement = self._movement(pair, twice=twice)
-                        if movement is not None:
-                            done += 1
-                            _keep(best, Moved(pair, movement))
+                        if movement is None:
+                            continue
+                        done += 1
+                        known = best.get(movement.kind)
+                        if known is None or movement.order > known.movement.order:
+                            best[movement.kind] = Moved(pair, movement)
                 tried += len(batch)
                 self._spent += clocks.processor_seconds() - started
                 if self._runner.reason or (tried - done > FAILED_IN_VAIN and not done):
@@ -130,10 +131,10 @@ class Screening:
             largest = rank_moves(best.values())[:MAX_REFINED]
             with self._in_place():
                 largest = largest if twice else [self._refine(moved) for moved in largest]
-        except OutOfTime:
-            self.note, largest = "runs take too long", largest or rank_moves(best.values())
-        except Exception as error:  # what the user's own objects raise: it only proposes
-            self.note, largest = f"{type(error).__name__}: {error}", rank_moves(best.values())
+        except (OutOfTime, Exception) as error:  # of the user's own objects: it only proposes
+            late = "runs take too long" if isinstance(error, OutOfTime) else ""
+            self.note = late or f"{type(error).__name__}: {error}"
+            largest = largest or rank_moves(best.values())
         self._last.clear()
         return done, rank_moves(largest)
 
@@ -219,19 +220,6 @@ def _batches(pairs: Iterator[Pair]) -> Iterator[list[Pair]]:
             batch, records = [], 0
     if batch:
         yield batch
-
-
-def _keep(best: dict[Any, Moved], moved: Moved) -> None:
-    """Keep the pair that moves most of its kind; of equal ones, the first."""
-    kind = moved.movement.kind
-    known = best.get(kind)
-    if known is None and len(best) >= MAX_KINDS_KEPT:
-        least = min(best, key=lambda at: best[at].movement.order)
-        if best[least].movement.order >= moved.movement.order:
-            return
-        del best[least]
-    if known is None or moved.movement.order > known.movement.order:
-        best[kind] = moved
 
 
 def rank_moves(moved: Iterable[Moved]) -> list[Moved]:

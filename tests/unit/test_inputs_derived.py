@@ -100,7 +100,7 @@ def test_units_are_left_out_as_a_whole():
         ([[1], 2], "inputs[1]=2", "inputs=[[[1], 2]]"),
         ([{"a": [1], "b": [1, 2]}], "its columns have 1 to 2 entries", "inputs=[[{'a':"),
         ([np.array(3)], "of type ndarray", "lists, tuples, sets, arrays, strings"),
-        (pd.DataFrame({"a": [1]}), "of type DataFrame", "inputs=[DataFrame({'a': [1]})]"),
+        (pd.DataFrame({"a": [1]}), "of type DataFrame", "such as [DataFrame({'a': [1]})]"),
         (3, "inputs=3, of type int", "queries(5)"),
     ],
     ids=str,

@@ -47,7 +47,7 @@ nothing = None
     ("attribute", "parts"),
     [
         ("fails", ["raised OSError: no such table", "called without arguments"]),
-        ("array", ["the function returned array([1]), of type", "Write return [dataset] in"]),
+        ("array", ["the function returned array([1]), of type", "such as [array([1])] if this"]),
         ("nothing", ["is None, of type NoneType", "values([0, 1])"]),
         ("recods", ["there is no 'recods'", "Did you mean 'records'?", "dpi_errors.py"]),
         ("Group.pattern", ["there is no 'pattern'", "Did you mean 'patterns'?"]),
