@@ -23,8 +23,7 @@ import scipy
 
 from pytest_dp.oracles.enumerated import Distribution
 from pytest_dp.oracles.enumerating import enumerate_outputs
-from pytest_dp.outputs.hashing import hashes
-from pytest_dp.outputs.table import tabulate
+from pytest_dp.outputs.table import hashes, tabulate
 from pytest_dp.running.calling import Call
 from pytest_dp.running.copies import Pristine
 from pytest_dp.running.deadline import Deadline

@@ -17,11 +17,9 @@ from pytest_dp.basics.reprs import SHORT_LENGTH
 from pytest_dp.data import describe
 from pytest_dp.outputs.event_search import Rank, RankedEvent
 from pytest_dp.outputs.events import Between, Condition, Equals, Event, Is, OneOf
-from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.leaves import NUMBER
-from pytest_dp.outputs.noise_relations import NoiseRelation
-from pytest_dp.outputs.table import Table
-from pytest_dp.readers.lattices import Remainder
+from pytest_dp.outputs.table import Table, hashes
+from pytest_dp.readers.noise_traces import NoiseRelation, Remainder
 from pytest_dp.results.result import Counterexample
 
 KEPT_RANK = 0.8
@@ -174,7 +172,7 @@ def _trace(condition: Condition) -> str | None:
         )
     if isinstance(argument, Remainder):
         return (
-            f"The outputs lie on a grid with steps of {argument.written_step}, and the data shift "
+            f"The outputs lie on a grid with steps of {argument.step}, and the data shift "
             "the grid. Round the noisy answer, not the noise."
         )
     return None

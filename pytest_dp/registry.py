@@ -37,8 +37,7 @@ _PARTS: dict[Kind, dict[str, Any]] = {
     "reader": {
         "parsed": "pytest_dp.readers.parsed:parsed_features",
         "texts": "pytest_dp.readers.text_features:text_features",
-        "indices": "pytest_dp.readers.indexed:indexed_features",
-        "lattices": "pytest_dp.readers.lattices:lattice_features",
+        "traces": "pytest_dp.readers.noise_traces:noise_trace_features",
     },
 }
 

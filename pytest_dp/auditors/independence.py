@@ -18,9 +18,8 @@ from pytest_dp.basics.reprs import safe_repr
 from pytest_dp.betting.bars import Tally
 from pytest_dp.betting.scores import Attack
 from pytest_dp.outputs.events import Event
-from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.leaves import NUMBER
-from pytest_dp.outputs.table import Table, tabulate
+from pytest_dp.outputs.table import Table, hashes, tabulate
 from pytest_dp.running.sharing import surprise
 from pytest_dp.statistics import assumptions
 from pytest_dp.statistics.assumptions import NOT_IID

@@ -27,14 +27,13 @@ from pytest_dp.betting.models import Posterior, check_by_itself, fit_model, quan
 from pytest_dp.claiming.settings import Settings
 from pytest_dp.data import describe, left_out
 from pytest_dp.outputs.feature import Feature, leaf
-from pytest_dp.outputs.features import affordable, user_features
-from pytest_dp.outputs.hashing import hashes
-from pytest_dp.outputs.iterators import MAX_ELEMENTS, was_cut
+from pytest_dp.outputs.features import affordable
 from pytest_dp.outputs.leaves import opaque_types
 from pytest_dp.outputs.place_choice import choose
-from pytest_dp.outputs.raised import Raised
-from pytest_dp.outputs.table import Table, concatenate, tabulate
+from pytest_dp.outputs.raised import MAX_ELEMENTS, Raised, was_cut
+from pytest_dp.outputs.table import Table, concatenate, hashes, tabulate
 from pytest_dp.outputs.targeted import Targeted, target_of
+from pytest_dp.outputs.user_features import user_features
 from pytest_dp.privacy import Guarantee
 from pytest_dp.running.chunks import Input
 from pytest_dp.running.deadline import Deadline

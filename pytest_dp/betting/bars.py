@@ -16,12 +16,10 @@ import numpy as np
 from pytest_dp.basics.arrays import Bools, Floats, Ints, Outputs
 from pytest_dp.basics.reprs import LABEL_LENGTH, on_one_line, shorten_line
 from pytest_dp.betting.scores import Attack
-from pytest_dp.outputs.events import Event
+from pytest_dp.outputs.events import Event, short_number
 from pytest_dp.outputs.feature import numbers_and_categories
-from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.leaves import NUMBER, category_text
-from pytest_dp.outputs.table import Table, tabulate
-from pytest_dp.outputs.wording import short_number
+from pytest_dp.outputs.table import Table, hashes, tabulate
 from pytest_dp.results.outcome import Bar, Histogram, round_for_drawing
 
 MAX_SPANS = 24

@@ -21,9 +21,10 @@ from pytest_dp.basics.errors import ClaimError
 from pytest_dp.betting.additive import fit_additive
 from pytest_dp.claiming.settings import Settings
 from pytest_dp.outputs.feature import SPECIAL, Feature, about_extract, numbers_and_categories
-from pytest_dp.outputs.features import all_features, features, float_features, user_features
+from pytest_dp.outputs.features import all_features, features, float_features
 from pytest_dp.outputs.leaves import NUMBER, Category
 from pytest_dp.outputs.table import Table, tabulate
+from pytest_dp.outputs.user_features import user_features
 from pytest_dp.statistics.regression import logistic, logit
 
 AS_PUBLISHED = ("logistic", "mlp")

@@ -32,9 +32,6 @@ class Collection(DataType):
     def take_rows(self, rows: Any, positions: Sequence[int]) -> Any:
         return self.make(rows[at] for at in positions)
 
-    def take_spans(self, rows: Any, spans: Sequence[tuple[int, int]]) -> Any:
-        return self.make(chain.from_iterable(rows[start:end] for start, end in spans))
-
     def rebuilt(self, example: Any, records: Sequence[Any]) -> Any:  # noqa: ARG002
         return self.make(records)
 
@@ -84,9 +81,6 @@ class String(Collection):
 
     def take_rows(self, rows: Any, positions: Sequence[int]) -> str:
         return "".join(rows[at] for at in positions)
-
-    def take_spans(self, rows: Any, spans: Sequence[tuple[int, int]]) -> str:
-        return "".join(chain.from_iterable(rows[start:end] for start, end in spans))
 
     def rebuilt(self, example: Any, records: Sequence[Any]) -> str:  # noqa: ARG002
         return "".join(records)
@@ -144,9 +138,6 @@ class Columns(DataType):
 
     def take_rows(self, rows: Any, positions: Sequence[int]) -> Any:
         return {name: data.take_rows(column, positions) for name, (data, column) in rows.items()}
-
-    def take_spans(self, rows: Any, spans: Sequence[tuple[int, int]]) -> Any:
-        return {name: data.take_spans(column, spans) for name, (data, column) in rows.items()}
 
     def rebuilt(self, example: Any, records: Sequence[Any]) -> Any:
         for record in records:

@@ -8,9 +8,11 @@ from math import isclose
 from typing import Any
 
 from pytest_dp.basics.errors import ClaimError
+from pytest_dp.basics.reprs import plural
 from pytest_dp.data.builtin import column_lengths
 from pytest_dp.data.describing import describe, describe_record
 from pytest_dp.data.equality import equality_key
+from pytest_dp.data.fields import fields_of
 from pytest_dp.data.types import DataType, Kind, type_of
 
 
@@ -113,6 +115,35 @@ def null_of(example: Any, record: Any) -> Any:
     if columns is not None and isinstance(record, Mapping) and set(record) == set(columns):
         record = tuple(record[name] for name in columns)
     return data.records(rebuilt(example, [record]))[0]
+
+
+def refuse_several_tables(where: str, example: Any, unit: Any) -> None:
+    """Raise ClaimError if an example holds tables in place of records: no relation knows theirs.
+
+    Tables with the same columns may be the records of a list: those of clients, whose owner only a
+    function can tell.
+    """
+    in_rows = bool(kind_of(example))
+    columns = {
+        f"[{name}]" if isinstance(name, int) else str(name): names
+        for name, entry in fields_of(example).items()
+        if name is not None
+        and (names := _columns_of_table(entry))
+        and (not in_rows or not isinstance(entry, Mapping) or unit in names)
+    }
+    alike = len(set(columns.values())) == 1
+    if columns and not (in_rows and alike and (unit is None or callable(unit))):
+        owner = unit if isinstance(unit, str) else "user_id"
+        raise ClaimError(
+            f"{where} holds {plural(len(columns), 'table')} ({', '.join(columns)}), and one of "
+            "them as a whole would count as a record. Allowed: one table, or a function as "
+            f"neighbors= that yields the tables without the rows of one {owner}, for each of these."
+        )
+
+
+def _columns_of_table(value: Any) -> tuple[Any, ...]:
+    data = type_of(value)
+    return tuple(data.columns(value) or ()) if data else ()
 
 
 def _type_of_dataset(value: Any) -> DataType:

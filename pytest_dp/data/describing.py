@@ -1,17 +1,29 @@
-"""Datasets and other inputs on one line."""
+"""Values as text, type by type; datasets and other inputs on one line.
+
+A way of writing is a subclass of `Visitor`: `Describer` for people, `python_source.SourceWriter`
+for Python, and `records.stable_texts.Canonical`, which is the same in every process. It says what
+differs. What a type of dataset adds to each of them is said by its `types.DataType`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any, ClassVar
 
 from pytest_dp.basics.faults import note_fault
-from pytest_dp.basics.reprs import plural, repr_of
+from pytest_dp.basics.reprs import plural, repr_of, safe_repr
 from pytest_dp.data.types import DataType, type_of
-from pytest_dp.data.visiting import Visitor
 
 MAX_DEPTH = 5
 """Levels of containers that are shown. More: texts are longer; fewer: what differs is not seen."""
+
+
+MAX_LEVELS = 20
+"""Levels of containers that are gone through: some hold themselves. Fewer: what is deeper is not
+seen."""
+
+PLAIN = (type(None), bool, int, float, complex, str, bytes)
 
 
 def describe(value: Any, width: int = 60) -> str:
@@ -40,6 +52,85 @@ def shorten(text: str, width: int) -> str:
         return text
     tail = max(width - 3, 0) // 3
     return text[: max(width - 3 - tail, 0)] + "..." + (text[-tail:] if tail else "")
+
+
+class Visitor:
+    """Writes a value by its type; `depth` is how many others it is inside of."""
+
+    kinds: ClassVar[tuple[tuple[Any, Callable[[Any, Any, int], str]], ...]] = ()
+    """Further types, each with how a value of it is written; they go before all others."""
+
+    def text(self, value: Any, depth: int = 0) -> str:
+        """Return a value of any type as text."""
+        if type(value) in PLAIN:
+            return self.plain(value)
+        if depth > MAX_LEVELS:
+            return self.too_deep(value)
+        for kinds, write in self.kinds:
+            if isinstance(value, kinds):
+                return write(self, value, depth + 1)
+        for kinds, name in _CONTAINERS:
+            if isinstance(value, kinds):
+                return str(getattr(self, name)(value, depth + 1))
+        data = type_of(value)
+        if data is not None:
+            return self.dataset(value, data, depth + 1)
+        if is_dataclass(value) and not isinstance(value, type):
+            given = {field.name: getattr(value, field.name) for field in fields(value)}
+            return self.record(value, given, depth + 1)
+        return self.other(value, depth + 1)
+
+    def plain(self, value: Any) -> str:
+        return repr(value)
+
+    def too_deep(self, value: Any) -> str:  # noqa: ARG002  such as a list that contains itself
+        return "..."
+
+    def join_texts(self, texts: Iterable[str]) -> str:
+        return ", ".join(texts)
+
+    def several(self, values: Iterable[Any], depth: int) -> str:
+        return self.join_texts(self.text(value, depth) for value in values)
+
+    def named(self, values: Mapping[str, Any], depth: int) -> str:
+        return self.join_texts(
+            f"{name}={self.text(value, depth)}" for name, value in values.items()
+        )
+
+    def as_list(self, value: Any, depth: int) -> str:
+        return f"[{self.several(value, depth)}]"
+
+    def as_tuple(self, value: Any, depth: int) -> str:
+        return f"({self.several(value, depth)}{',' if len(value) == 1 else ''})"
+
+    def as_set(self, value: Any, depth: int) -> str:
+        """Return a set, which iterates in another order in each process."""
+        return f"{{{self.join_texts(sorted(self.text(item, depth) for item in value))}}}"
+
+    def as_dict(self, value: Any, depth: int) -> str:
+        items = value.items()
+        texts = (f"{self.text(key, depth)}: {self.text(item, depth)}" for key, item in items)
+        return f"{{{self.join_texts(texts)}}}"
+
+    def dataset(self, value: Any, data: DataType, depth: int) -> str:  # noqa: ARG002
+        return self.other(value, depth)
+
+    def record(self, value: Any, given: Mapping[str, Any], depth: int) -> str:
+        return f"{self.name(type(value))}({self.named(given, depth)})"
+
+    def name(self, kind: type) -> str:
+        return kind.__name__
+
+    def other(self, value: Any, depth: int) -> str:  # noqa: ARG002
+        return safe_repr(value)
+
+
+_CONTAINERS: tuple[tuple[Any, str], ...] = (
+    (list, "as_list"),
+    (tuple, "as_tuple"),
+    ((set, frozenset), "as_set"),
+    (dict, "as_dict"),
+)
 
 
 class Describer(Visitor):
@@ -75,20 +166,10 @@ class Describer(Visitor):
         text = self.as_dict(value, depth + 1)
         if len(text) <= self.width:
             return text
-        # Short entries are shown in full, and long ones share what is left.
-        texts = {at: self._entry(item, self.width, depth) for at, item in enumerate(value.items())}
-        items, room = list(value.items()), self.width - len("{}")
-        for left, at in enumerate(sorted(texts, key=lambda at: len(texts[at]))):
-            fair = room // (len(items) - left) - len(", ")
-            if len(texts[at]) > fair:
-                texts[at] = self._entry(items[at], fair, depth)
-            room -= len(texts[at]) + len(", ")
-        return f"{{{self.join_texts(texts.values())}}}"
-
-    def _entry(self, item: tuple[Any, Any], width: int, depth: int) -> str:
-        """Return an entry of a dict, with most of the room for its value."""
-        name = Describer(max(width // 2, 10)).text(item[0], depth + 1)
-        return f"{name}: {Describer(max(width - len(name), 10)).text(item[1], depth + 1)}"
+        part = Describer(max(self.width // len(value) // 2, 10))
+        items = value.items()
+        entries = (f"{part.text(k, depth + 1)}: {part.text(v, depth + 1)}" for k, v in items)
+        return f"{{{self.join_texts(entries)}}}"
 
     def dataset(self, value: Any, data: DataType, depth: int) -> str:
         n, (opening, closing) = data.length(value), data.brackets

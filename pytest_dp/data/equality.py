@@ -12,15 +12,12 @@ import sys
 from collections.abc import Callable, Hashable
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
 from pytest_dp.data.describing import describe
 from pytest_dp.data.types import type_of
-
-MAX_REMEMBERED = 1_000
-"""Classes of which it is remembered how they compare. More take memory; fewer are looked at
-anew."""
 
 
 def key(value: Any) -> Hashable:
@@ -134,7 +131,8 @@ def _equal_content(value: Any) -> Hashable:
         return (type(value), *map(_equal_content, parts))
     if value is getattr(sys.modules.get("pandas"), "NA", ...) or not bool(value == value):
         return ("nan",)
-    if not _has_equality(type(value)):
+    cls: Any = type(value)
+    if not _has_equality(cls):
         raise TypeError("equality says nothing about the content")
     hash(value)
     return value  # type: ignore[no-any-return]
@@ -148,13 +146,7 @@ def is_missing(value: Any) -> bool:
         return type(value).__name__ == "NAType"
 
 
-_EQUALITY: dict[type, bool] = {}
-"""Whether equality of the objects of a class says something about their content."""
-
-
-def _has_equality(cls: type) -> bool:
-    if cls not in _EQUALITY:
-        if len(_EQUALITY) > MAX_REMEMBERED:
-            _EQUALITY.clear()
-        _EQUALITY[cls] = any("__eq__" in vars(base) for base in cls.__mro__[:-1])
-    return _EQUALITY[cls]
+@lru_cache(maxsize=1_000)
+def _has_equality(cls: Any) -> bool:
+    """Return whether equality of the objects of a class says something about their content."""
+    return any("__eq__" in vars(base) for base in cls.__mro__[:-1])

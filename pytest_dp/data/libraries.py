@@ -53,9 +53,6 @@ class NumpyArray(OfLibrary):
         # NumPy takes an empty list of indices for one of floats.
         return rows[list(positions)] if positions else rows[:0].copy()
 
-    def take_spans(self, rows: Any, spans: Sequence[tuple[int, int]]) -> Any:
-        return self.module.concatenate([rows[start:end] for start, end in [*spans, (0, 0)]])
-
     def rebuilt(self, example: Any, records: Sequence[Any]) -> Any:
         numpy = self.module
         shape = (len(records), *example.shape[1:])
@@ -153,38 +150,13 @@ class _Pandas(OfLibrary):
     def take_rows(self, rows: Any, positions: Sequence[int]) -> Any:
         return rows.iloc[list(positions)].reset_index(drop=True)
 
-    def take_spans(self, rows: Any, spans: Sequence[tuple[int, int]]) -> Any:
-        parts = [rows.iloc[start:end] for start, end in [*spans, (0, 0)]]
-        return self.module.concat(parts, ignore_index=True)
-
-    def _cells(self, column: Any, writer: Writer) -> str:
-        """Return a column or an index, as a list if pandas makes the same type of it."""
-        pandas, dtype, cells = writer.of("pandas"), column.dtype, column.tolist()
-        if isinstance(dtype, self.module.CategoricalDtype):
-            categories = self._cells(dtype.categories, writer)
-            of = f"categories={categories}, ordered={dtype.ordered}"
-            return f"{pandas}.Categorical({writer.text(cells)}, {of})"
-        if getattr(dtype, "kind", "") in "Mm":
-            cells = [None if cell is self.module.NaT else str(cell) for cell in cells]
-        elif cells and repr(self.module.Series(cells).dtype) == repr(dtype):
-            return writer.text(cells)
-        return f"{pandas}.array({writer.text(cells)}, dtype={str(dtype)!r})"
-
-    def _labels(self, index: Any, writer: Writer) -> str:
-        """Return an index."""
-        pandas, named = writer.of("pandas"), ""
-        if index.nlevels > 1:
-            return f"{pandas}.MultiIndex.from_tuples({writer.text(index.tolist())}, names=" + (
-                f"{writer.text(list(index.names))})"
-            )
-        if index.name is not None:
-            named = f", name={writer.text(index.name)}"
+    def _index(self, value: Any, writer: Writer) -> str:
+        """Return an index as an argument; empty if it is 0, 1, ..., or cannot be written."""
+        index = value.index
         if isinstance(index, self.module.RangeIndex):
-            return f"{pandas}.RangeIndex({index.start}, {index.stop}, {index.step}{named})"
-        return f"{pandas}.Index({self._cells(index, writer)}{named})"
-
-    def _is_usual(self, index: Any) -> bool:
-        return bool(index.name is None and index.equals(self.module.RangeIndex(len(index))))
+            usual = index.equals(self.module.RangeIndex(len(index)))
+            return "" if usual else f", index=range({index.start}, {index.stop}, {index.step})"
+        return "" if index.nlevels > 1 else f", index={writer.text(index.tolist())}"
 
     def _missing(self, dtype: Any) -> Any:
         with suppress(TypeError, ValueError):
@@ -223,15 +195,11 @@ class DataFrame(_Pandas, _Table):
         return tuple(self._missing(dtype) for dtype in example.dtypes)
 
     def source(self, value: Any, writer: Writer) -> str:
-        names = value.columns
-        by_name = names.is_unique and names.nlevels == 1 and names.name is None
-        keys = list(names) if by_name else range(len(names))
-        columns = [self._cells(value.iloc[:, at], writer) for at in range(len(names))]
-        text = ", ".join(f"{writer.text(k)}: {c}" for k, c in zip(keys, columns, strict=True))
-        usual = columns and self._is_usual(value.index)
-        index = "" if usual else f", index={self._labels(value.index, writer)}"
-        axis = "" if by_name else f".set_axis({self._labels(names, writer)}, axis=1)"
-        return f"{writer.of('pandas')}.DataFrame({{{text}}}{index}){axis}"
+        cells = {name: value[name].tolist() for name in value.columns}
+        guessed = self.module.DataFrame(cells).dtypes
+        other = {name: str(dtype) for name, dtype in value.dtypes.items() if guessed[name] != dtype}
+        text = f"{writer.of('pandas')}.DataFrame({writer.text(cells)}{self._index(value, writer)})"
+        return f"{text}.astype({writer.text(other)})" if other else text
 
 
 class Series(_Series, _Pandas):
@@ -246,10 +214,9 @@ class Series(_Series, _Pandas):
         return self._missing(example.dtype)
 
     def source(self, value: Any, writer: Writer) -> str:
-        name = "" if value.name is None else f", name={writer.text(value.name)}"
-        usual = len(value) and self._is_usual(value.index)
-        index = "" if usual else f", index={self._labels(value.index, writer)}"
-        return f"{writer.of('pandas')}.Series({self._cells(value, writer)}{index}{name})"
+        cells = writer.text(value.tolist())
+        more = f"{self._index(value, writer)}, dtype={str(value.dtype)!r}, name="
+        return f"{writer.of('pandas')}.Series({cells}{more}{writer.text(value.name)})"
 
 
 class _Polars(OfLibrary):
@@ -260,9 +227,6 @@ class _Polars(OfLibrary):
 
     def take_rows(self, rows: Any, positions: Sequence[int]) -> Any:
         return rows[list(positions)] if positions else rows.clear()
-
-    def take_spans(self, rows: Any, spans: Sequence[tuple[int, int]]) -> Any:
-        return self.module.concat([rows.slice(s, end - s) for s, end in [*spans, (0, 0)]])
 
     def _kind(self, kind: Any, writer: Writer) -> str:
         """Return a data type, whose repr lacks the name of the library."""
@@ -341,9 +305,6 @@ class ArrowTable(_Table):
 
     def take_rows(self, rows: Any, positions: Sequence[int]) -> Any:
         return rows.take(self.module.array(positions, type=self.module.int64()))
-
-    def take_spans(self, rows: Any, spans: Sequence[tuple[int, int]]) -> Any:
-        return self.module.concat_tables([rows.slice(s, end - s) for s, end in [*spans, (0, 0)]])
 
     def by_column(self, value: Any) -> Iterator[Any]:
         return (column.to_numpy() for column in value.columns)

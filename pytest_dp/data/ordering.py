@@ -111,7 +111,7 @@ def representatives(records: Sequence[Any], limit: int) -> list[int]:
     Numbers, dates and the like have extremes; what occurs again and again is a category, a missing
     value too. Columns take turns. Where that is less than half of `limit`, others are added.
     """
-    candidates = dict.fromkeys(in_turn(map(_representative_cells, _columns(records))))
+    candidates = dict.fromkeys(in_turn(map(representative_cells, _columns(records))))
     chosen = dict.fromkeys(islice(candidates, limit))
     for other in range(0, len(records), max(len(records) // limit, 1)):
         if len(chosen) < limit // 2:
@@ -119,17 +119,20 @@ def representatives(records: Sequence[Any], limit: int) -> list[int]:
     return list(chosen)
 
 
-def _representative_cells(cells: Sequence[Any]) -> list[int]:
+def representative_cells(cells: Sequence[Any]) -> list[int]:
+    """Return indices of the extremes of cells, of one of each type, and of each of few values."""
     first_index: dict[Hashable, int] = {}
     for index, cell in enumerate(cells):
         first_index.setdefault(key(cell), index)
     ends: list[int] = []
-    by_type: dict[type, list[int]] = {}
-    for index in first_index.values():
-        by_type.setdefault(float if is_real(cells[index]) else type(cells[index]), []).append(index)
-    for cell_type, indices in by_type.items():
-        if cell_type is not str and len(indices) > 1:
+    by_type: dict[Any, list[int]] = {}
+    for content, index in first_index.items():
+        kind = "number" if is_real(cells[index]) else type(cells[index])
+        by_type.setdefault(content if content == ("nan",) else kind, []).append(index)
+    for kind, indices in by_type.items():
+        ends.append(indices[0])
+        if kind is not str and len(indices) > 1:
             with suppress(Exception):  # not everything has an order
                 ends += [pick(indices, key=cells.__getitem__) for pick in (min, max)]
-    categories = len(first_index) if len(first_index) <= MAX_CATEGORIES else 1
+    categories = len(first_index) if len(first_index) <= MAX_CATEGORIES else 0
     return list(dict.fromkeys([*ends, *islice(first_index.values(), categories)]))

@@ -6,7 +6,6 @@ import inspect
 import math
 import sys
 import warnings
-from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from datetime import date, time, timedelta, tzinfo
@@ -21,9 +20,9 @@ from uuid import UUID
 
 from pytest_dp.basics.faults import note_fault
 from pytest_dp.basics.reprs import LINE_WIDTH
+from pytest_dp.data.describing import PLAIN, Visitor
 from pytest_dp.data.equality import key
 from pytest_dp.data.types import DataType
-from pytest_dp.data.visiting import PLAIN, Visitor
 from pytest_dp.declaration import Neighbors
 
 SHORT_NAMES = {"numpy": "np", "pandas": "pd", "polars": "pl", "pyarrow": "pa"}
@@ -138,22 +137,11 @@ class SourceWriter(Visitor):
             return f"{self.name(kind)}.{value.name}"
         if isinstance(value, tuple) and hasattr(value, "_asdict"):
             return f"{self.name(kind)}({self.named(value._asdict(), depth)})"
-        if kind is defaultdict:
-            made = self.text(value.default_factory, depth), self.as_dict(value, depth)
-            return f"{self.name(kind)}({', '.join(made)})"
-        if kind in (Counter, OrderedDict):
-            return f"{self.name(kind)}({self.as_dict(value, depth)})"
-        if kind is deque:
-            limit = "" if value.maxlen is None else f", {value.maxlen}"
-            return f"{self.name(kind)}({self.as_list(value, depth)}{limit})"
-        if kind in (range, bytearray):
-            return repr(value)
         library = kind.__module__.partition(".")[0]
-        if library in _OF_LIBRARIES:
-            return _OF_LIBRARIES[library](value, self)
-        by_repr = isinstance(value, date | time | timedelta | tzinfo | Decimal | Fraction | UUID)
-        if by_repr and library in sys.stdlib_module_names:  # others may print anything
-            return self._by_repr(value)
+        numeric = library == "numpy" and value.dtype.kind in "biufcMm"
+        plain = library in sys.stdlib_module_names and isinstance(value, _BY_REPR)
+        if numeric or plain or library == "pandas":  # others may print anything
+            return self._by_repr(value, library if library in SHORT_NAMES else kind.__module__)
         raise NoSource(value)
 
     def neighbors(self, value: Neighbors, depth: int) -> str:
@@ -161,49 +149,21 @@ class SourceWriter(Visitor):
 
     kinds = ((Neighbors, neighbors),)
 
-    def _by_repr(self, value: Any) -> str:
+    def _by_repr(self, value: Any, module: str) -> str:
         """Return an object whose repr is a call of its class, with the module or without."""
-        module, text = self.of(type(value).__module__), repr(value)
+        text = "NA" if repr(value) == "<NA>" else repr(value)  # of pandas
         zone = getattr(value, "tzinfo", None)
-        if zone is not None and self.text(zone) not in text:
+        if module == "builtins":
+            return text
+        if zone is not None and module not in SHORT_NAMES and self.text(zone) not in text:
             raise NoSource(value)
-        return text if text.startswith(f"{module}.") else f"{module}.{text}"
+        name = self.of(module)
+        return text if text.startswith(f"{name}.") else f"{name}.{text}"
 
 
 _EXACT = (*PLAIN, list, tuple, set, frozenset, dict)
-
-
-def _of_numpy(value: Any, writer: SourceWriter) -> str:
-    """Return a number, or an array without dimensions."""
-    numpy, kind = writer.of("numpy"), value.dtype.kind
-    if kind in "Mm":
-        unit = sys.modules["numpy"].datetime_data(value.dtype)[0]
-        content = repr(str(value)) if kind == "M" or value != value else str(value.astype(int))
-        return f"{numpy}.{value.dtype.type.__name__}({content}, {unit!r})"
-    if type(value).__name__ == "ndarray":
-        return f"{numpy}.array({writer.text(value.item())}, dtype={str(value.dtype)!r})"
-    if type(value.item()) is type(value):
-        raise NoSource(value)
-    return f"{numpy}.{value.dtype.type.__name__}({writer.text(value.item())})"
-
-
-def _of_pandas(value: Any, writer: SourceWriter) -> str:
-    """Return a time, or what stands for a missing one."""
-    pandas = writer.of("pandas")
-    if type(value).__name__ in ("NAType", "NaTType"):
-        return f"{pandas}.{'NA' if type(value).__name__ == 'NAType' else 'NaT'}"
-    if type(value).__name__ == "Timestamp":
-        naive, zone = str(value.tz_localize(None)), writer.text(value.tzinfo)
-        return f"{pandas}.Timestamp({naive!r}, tz={zone}).as_unit({value.unit!r})"
-    if type(value).__name__ == "Timedelta":
-        return f"{pandas}.Timedelta({str(value)!r}).as_unit({value.unit!r})"
-    if type(value).__name__ == "Period":
-        return f"{pandas}.Period({str(value)!r}, {value.freqstr!r})"
-    raise NoSource(value)
-
-
-_OF_LIBRARIES = {"numpy": _of_numpy, "pandas": _of_pandas}
-"""Values of libraries that are no datasets."""
+_BY_REPR = (date, time, timedelta, tzinfo, Decimal, Fraction, UUID, range, bytearray)
+"""Types of the standard library whose repr is source."""
 
 
 def _namespace(modules: Iterable[str]) -> dict[str, Any]:

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from itertools import accumulate, chain, pairwise
+from itertools import accumulate, chain, islice, pairwise
 from typing import Any
 
 from pytest_dp.data.conversion import length, rebuilt
 from pytest_dp.data.equality import digest, equality_key, key
 from pytest_dp.data.ordering import ends_first
 from pytest_dp.data.types import DataType, type_of
-
-LONG_SPAN = 16
-"""Rows of a span, on average, from which on spans are copied as wholes; with more or fewer, large
-datasets take longer to make."""
 
 Positions = tuple[int, ...]
 
@@ -72,22 +68,27 @@ class RecordPool:
         """True if a dataset holds a record at most once."""
         return self._type.unique
 
+    def _span(self, at: int) -> range:
+        """Return the rows that a position of the datasets stands for."""
+        return range(at, at + 1)
+
     def dataset(self, positions: Positions) -> Any:
         """Return the dataset at these positions, always a new object."""
+        spans = map(self._span, (at for at in positions if at < self._native))
+        natives = list(chain.from_iterable(spans))
         added = sorted({at for at in positions if at >= self._native})
         if not added:
-            return self._type.take_rows(self._rows, positions)
+            return self._type.take_rows(self._rows, natives)
         # Added records come from no dataset, and are converted to the types of the example.
+        parts = [self._type.take_rows(self._rows, natives)] if natives else []
         added_rows = rebuilt(self.example, [self.records[at] for at in added])
-        natives = [at for at in positions if at < self._native]
-        rows = self._type.join_rows([*self._parts(natives), added_rows])
+        rows = self._type.join_rows([*parts, added_rows])
         place = {at: len(natives) + row for row, at in enumerate(added)}
         native_rows = iter(range(len(natives)))
-        order = [place[at] if at in place else next(native_rows) for at in positions]
+        order: list[int] = []
+        for at in positions:
+            order += [place[at]] if at in place else islice(native_rows, len(self._span(at)))
         return self._type.take_rows(rows, order)
-
-    def _parts(self, natives: Sequence[int]) -> list[Any]:
-        return [self._type.take_rows(self._rows, natives)] if natives else []
 
     def kept(self, positions: Positions) -> Positions:
         """Return the positions whose records are read."""
@@ -107,7 +108,7 @@ class ThinPool(RecordPool):
     """A pool of which few records are read: those of the kept rows of each dataset.
 
     All rows between two kept ones are one position, a gap, so that a dataset of a million rows is
-    a tuple of few positions, and is made by copying runs of rows. At least one dataset has records.
+    a tuple of few positions. At least one dataset has records.
     """
 
     def __init__(self, datasets: Sequence[Any], kept: Sequence[Sequence[int] | None]) -> None:
@@ -153,31 +154,9 @@ class ThinPool(RecordPool):
         added = sum(at >= self._native for at in positions)
         return added + sum(end - start for start, end in spans)
 
+    def _span(self, at: int) -> range:
+        return range(*self._spans[at])
+
     def dataset(self, positions: Positions) -> Any:
         """Return the dataset at these positions: a given object if it has all, else a new one."""
-        if positions in self._whole:
-            return self._whole[positions]
-        parts: list[Any] = []
-        spans: list[tuple[int, int]] = []
-        for at in positions:
-            if at >= self._native:  # an added record
-                parts += [self._copy(spans)] * bool(spans)
-                parts.append(rebuilt(self.example, [self.records[at]]))
-                spans = []
-            elif spans and spans[-1][1] == self._spans[at][0]:
-                spans[-1] = spans[-1][0], self._spans[at][1]
-            else:
-                spans.append(self._spans[at])
-        if spans or not parts:
-            parts.append(self._copy(spans))
-        if len(parts) == 1:
-            return parts[0]
-        return self._type.take_spans(self._type.join_rows(parts), [(0, sum(map(length, parts)))])
-
-    def _copy(self, spans: Sequence[tuple[int, int]]) -> Any:
-        """Return the rows of these spans."""
-        rows = sum(end - start for start, end in spans)
-        if rows >= LONG_SPAN * len(spans):
-            return self._type.take_spans(self._rows, spans)
-        each_row = chain.from_iterable(range(start, end) for start, end in spans)
-        return self._type.take_rows(self._rows, list(each_row))
+        return self._whole[positions] if positions in self._whole else super().dataset(positions)

@@ -11,12 +11,18 @@ from itertools import chain
 from typing import Any, ClassVar
 
 from pytest_dp.basics.reprs import plural
-from pytest_dp.data.conversion import kind_of, length, no_dataset, null_of, records_of
+from pytest_dp.data.conversion import (
+    kind_of,
+    length,
+    no_dataset,
+    null_of,
+    records_of,
+    refuse_several_tables,
+)
 from pytest_dp.data.equality import equality_key, key
 from pytest_dp.data.neighbours import Pair, Relation, different_kinds
 from pytest_dp.data.ordering import diagonally, distinct, in_turn
 from pytest_dp.data.record_pool import Positions, RecordPool
-from pytest_dp.data.several_tables import refuse_several_tables
 from pytest_dp.data.units import (
     Member,
     Members,

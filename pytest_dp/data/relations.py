@@ -1,18 +1,29 @@
-"""All relations between neighbours, by their names in a claim; those of vectors and of values."""
+"""All relations between neighbours, by their names in a claim; those of vectors, and of values.
+
+Others are told by a function of the user's: the neighbours of an input, or whether two are.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from inspect import Parameter, signature
+from itertools import islice
 from typing import Any
 
 from pytest_dp.basics.errors import ClaimError
 from pytest_dp.data.conversion import kind_of, rebuilt, records_of
 from pytest_dp.data.describing import describe
-from pytest_dp.data.equality import key
-from pytest_dp.data.function_relations import Neighbours, OfFunction, Predicate, of_function
-from pytest_dp.data.neighbours import Pair, Relation, WithParams, different_kinds
-from pytest_dp.data.ordering import distinct, is_real
+from pytest_dp.data.equality import equality_key, key
+from pytest_dp.data.neighbours import (
+    MAX_PAIRS,
+    Pair,
+    Relation,
+    WithParams,
+    different_kinds,
+)
+from pytest_dp.data.ordering import accept_until, distinct, in_turn, is_real
 from pytest_dp.data.record_relations import AddRemoveOne, OfRecords, ReplaceOne, ReplaceSpecial
 from pytest_dp.data.types import type_of
 from pytest_dp.declaration import Queries, Values
@@ -20,6 +31,10 @@ from pytest_dp.declaration import Queries, Values
 ROUNDING = 1e-9
 """Error of an answer that moves by 1. Larger: pairs further apart count as neighbours; smaller:
 rounding refuses right ones."""
+
+MAX_ATTEMPTS = 20_000
+"""Pairs in a row that may not be neighbours by a user's function. More take longer; fewer: rare
+neighbours are not found."""
 
 __all__ = [
     "RELATIONS",
@@ -158,6 +173,162 @@ class AnyTwo(Relation):
         """Return the value with each of the other values in `records`."""
         others = distinct(records, known=[key(dataset)])
         return (Pair(dataset, value, "any two values") for value in others)
+
+
+@dataclass(frozen=True, slots=True)
+class OfFunction(Relation):
+    """A relation that a function tells."""
+
+    function: Callable[..., Any]
+
+    name = "function"
+    example = "([1, 0], [1])"
+
+    @property
+    def called(self) -> str:
+        """The function's name."""
+        return str(getattr(self.function, "__name__", "the function"))
+
+    @property
+    def neighbors(self) -> Any:
+        return self.function
+
+    def _pair(self, d1: Any, d2: Any) -> Pair:
+        return Pair(d1, d2, f"neighbours by {self.called}")
+
+
+class Neighbours(OfFunction):
+    """``function(D)`` returns or yields the neighbours of D."""
+
+    __slots__ = ()
+
+    @property
+    def required(self) -> str:
+        return f"{self.called}(D) yields D', or {self.called}(D') yields D"
+
+    def between(self, d1: Any, d2: Any) -> Pair | str:
+        taken = []
+        for dataset, other in ((d1, d2), (d2, d1)):
+            neighbours, wanted = list(self._neighbours_of(dataset)), equality_key(other)
+            if any(equality_key(neighbour) == wanted for neighbour in neighbours):
+                return self._pair(d1, d2)
+            taken.append(f"{len(neighbours)}")
+        return f"{self.called} yields {taken[0]} neighbours of D and {taken[1]} of D', not these"
+
+    def pairs(self, dataset: Any, records: Sequence[Any] = ()) -> Iterator[Pair]:  # noqa: ARG002
+        """Return the dataset with what the function yields, `MAX_PAIRS` at most."""
+        return (self._pair(dataset, other) for other in distinct(self._neighbours_of(dataset)))
+
+    def _neighbours_of(self, dataset: Any) -> Iterator[Any]:
+        call = f"neighbors={self.called}"
+        kind, content = kind_of(dataset), key(dataset)
+        returned = _answer(
+            self.function, (dataset,), call, "returns its neighbours, or yields them"
+        )
+        if isinstance(returned, str) or not hasattr(returned, "__iter__"):
+            raise ClaimError(
+                f"{call} returned {describe(returned)}, of type {type(returned).__name__}, for D = "
+                f"{describe(dataset)}. Return a list of the inputs that are neighbours of D, or "
+                "yield them one by one."
+            )
+        neighbours = islice(iter(returned), MAX_PAIRS)
+        while True:
+            try:
+                neighbour = next(neighbours)
+            except StopIteration:
+                return
+            except Exception as error:
+                raise _claim_error(call, error, (dataset,), "yields the neighbours of D") from error
+            if neighbour is dataset or key(neighbour) == content:
+                raise ClaimError(
+                    f"{call} yields D itself, for D = {describe(dataset)}: no mechanism could "
+                    "distinguish these. Yield a changed copy, and leave out copies that equal D."
+                )
+            if kind and not kind_of(neighbour):
+                raise ClaimError(
+                    f"{call} yields {describe(neighbour)}, of type {type(neighbour).__name__}, as "
+                    f"a neighbour of D = {describe(dataset)}. Yield whole inputs, each like D."
+                )
+            yield neighbour
+
+
+class Predicate(OfFunction):
+    """``function(D, D')`` says whether they are neighbours."""
+
+    __slots__ = ()
+
+    @property
+    def required(self) -> str:
+        return f"{self.called}(D, D') or {self.called}(D', D) is true"
+
+    def between(self, d1: Any, d2: Any) -> Pair | str:
+        if self._are_neighbours(d1, d2) or self._are_neighbours(d2, d1):
+            return self._pair(d1, d2)
+        return f"{self.called} says no"
+
+    def pairs(self, dataset: Any, records: Sequence[Any] = ()) -> Iterator[Pair]:
+        """Return pairs that differ in one record, as far as the function accepts them.
+
+        For an input that is no dataset, its pairs with `records`.
+        """
+        if kind_of(dataset):
+            relations = AddRemoveOne(), ReplaceOne()
+            offered = [*records, *records_of(dataset)]
+            candidates = in_turn(relation.pairs(dataset, offered) for relation in relations)
+        else:
+            candidates = (Pair(dataset, other) for other in records if key(other) != key(dataset))
+        return self.accepted(candidates)
+
+    def accepted(self, pairs: Iterator[Pair]) -> Iterator[Pair]:
+        """Return the pairs that are neighbours, until too many in a row are not."""
+        return accept_until(pairs, lambda pair: self.pair(pair.d1, pair.d2), MAX_ATTEMPTS)
+
+    def _are_neighbours(self, d1: Any, d2: Any) -> bool:
+        call = f"neighbors={self.called}"
+        answer = _answer(self.function, (d1, d2), call, "returns whether they are neighbours")
+        try:
+            return bool(answer)
+        except Exception as error:
+            raise ClaimError(
+                f"{call} returned {describe(answer)}, of type {type(answer).__name__}. Return True "
+                "or False: whether D and D' are neighbours."
+            ) from error
+
+
+def of_function(function: Callable[..., Any]) -> OfFunction:
+    """Return the relation that a function tells: by one input, or by two."""
+    try:
+        parameters = signature(function).parameters.values()
+    except (TypeError, ValueError):  # written in C
+        return Neighbours(function)
+    places = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    needed = sum(p.default is Parameter.empty for p in places)
+    if needed == 2:
+        return Predicate(function)
+    if needed == 1 or (places and not needed):
+        return Neighbours(function)
+    raise ClaimError(
+        f"neighbors={getattr(function, '__name__', describe(function))} needs {needed} arguments. "
+        "Allowed: a function of D that yields its neighbours, or one of D and D' that says whether "
+        "they are."
+    )
+
+
+def _answer(function: Callable[..., Any], inputs: tuple[Any, ...], call: str, returns: str) -> Any:
+    try:
+        return function(*inputs)
+    except Exception as error:
+        raise _claim_error(call, error, inputs, returns) from error
+
+
+def _claim_error(call: str, error: Exception, inputs: tuple[Any, ...], returns: str) -> ClaimError:
+    shown = " and ".join(
+        f"{name} = {describe(value)}" for name, value in zip(("D", "D'"), inputs, strict=False)
+    )
+    return ClaimError(
+        f"{call} raised {type(error).__name__}: {error}, for {shown}. It is called with "
+        f"{'one input' if len(inputs) == 1 else 'two inputs'}, and {returns}."
+    )
 
 
 RELATIONS: dict[str, type[Relation]] = {

@@ -9,12 +9,8 @@ from __future__ import annotations
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Any, ClassVar, Protocol
-
-MAX_REMEMBERED = 1_000
-"""Classes of which the type of dataset is remembered. More take memory; fewer are looked up
-anew."""
-
 
 Kind = tuple[Any, ...]
 """Name and detail; two datasets of one kind can exchange records."""
@@ -107,13 +103,6 @@ class DataType(ABC):
     def take_rows(self, rows: Any, positions: Sequence[int]) -> Any:
         """Return the dataset of the rows at these positions, always a new object."""
 
-    def take_spans(self, rows: Any, spans: Sequence[tuple[int, int]]) -> Any:
-        """Return a new dataset of these runs of rows, each from its start to before its end.
-
-        It costs as much as copying memory, where `taken` costs something for each row.
-        """
-        return self.take_rows(rows, [at for start, end in spans for at in range(start, end)])
-
     @abstractmethod
     def rebuilt(self, example: Any, records: Sequence[Any]) -> Any:
         """Return a dataset like the example with other records, which it may convert."""
@@ -163,22 +152,17 @@ _TYPES: list[DataType] = []
 def register(*types: DataType) -> None:
     """Enter types of datasets."""
     _TYPES.extend(types)
+    _type_by_class.cache_clear()
 
 
-_BY_CLASS: dict[type, DataType | None] = {}
-"""The type of dataset of each class that was met."""
-
-
-def _type_by_class(cls: type) -> DataType | None:
-    if cls not in _BY_CLASS:
-        if len(_BY_CLASS) > MAX_REMEMBERED:
-            _BY_CLASS.clear()
-        fitting = (data for data in _TYPES if issubclass(cls, data.classes()))
-        _BY_CLASS[cls] = next(fitting, None)
-    return _BY_CLASS[cls]
+@lru_cache(maxsize=1_000)
+def _type_by_class(cls: Any) -> DataType | None:
+    fitting = (data for data in _TYPES if issubclass(cls, data.classes()))
+    return next(fitting, None)
 
 
 def type_of(value: Any) -> DataType | None:
     """Return the type of a dataset; None if the object is none."""
-    data = _type_by_class(type(value))
+    kind: Any = type(value)
+    data = _type_by_class(kind)
     return data if data is not None and data.fits(value) else None

@@ -321,8 +321,7 @@ def _without_unit(record: Any, dataset: Any, unit: Any, error: Exception) -> Cla
             f"unit={name_of(unit, 0).partition('=')[0]} raised {said} for {shown}. It is "
             "called with one record, and returns the unit that owns it."
         )
-    names = record if isinstance(record, dict) else getattr(record, "__dict__", ())
-    hint = _hint(unit, [*names, *getattr(record, "_fields", ())])
+    hint = _hint(unit, [*fields_of(record), *getattr(record, "__dict__", ())])
     return ClaimError(
         f"unit={unit!r}: {shown} has no such entry.{hint} Allowed: the name of "
         "a column, a key of records that are dicts, an attribute of others, the index in "
@@ -331,13 +330,10 @@ def _without_unit(record: Any, dataset: Any, unit: Any, error: Exception) -> Cla
 
 
 def _no_column(example: Any, columns: Sequence[Any], unit: Any) -> ClaimError:
-    index = getattr(getattr(example, "index", None), "names", ())
-    hint = _hint(unit, columns)
-    if unit in list(index):
-        hint = " It is the index, which is not data. Write frame.reset_index()."
     return ClaimError(
-        f"unit={unit!r}: there is no such column in {describe(example)}.{hint} Its columns: "
-        f"{', '.join(map(repr, columns))}."
+        f"unit={unit!r}: there is no such column in {describe(example)}.{_hint(unit, columns)} "
+        f"Its columns: {', '.join(map(repr, columns))}. The index is not data: write "
+        "frame.reset_index()."
     )
 
 

@@ -28,8 +28,8 @@ from pytest_dp.explain.runs import (
     place_of,
 )
 from pytest_dp.explain.tracing import lines_with
-from pytest_dp.outputs.noise_relations import without_noise
 from pytest_dp.privacy.guarantees import Guarantee
+from pytest_dp.readers.noise_traces import without_noise
 from pytest_dp.running.requests import Site
 from pytest_dp.running.tape import Seeded
 

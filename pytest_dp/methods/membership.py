@@ -31,10 +31,9 @@ from pytest_dp.methods.membership_attacks import (
     learn_attack,
     shown_of,
 )
-from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.leaves import opaque_types
 from pytest_dp.outputs.raised import Raised
-from pytest_dp.outputs.table import tabulate
+from pytest_dp.outputs.table import hashes, tabulate
 from pytest_dp.pairs.targets import Target
 from pytest_dp.results.outcome import Risk
 from pytest_dp.results.result import Verdict

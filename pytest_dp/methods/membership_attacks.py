@@ -17,7 +17,7 @@ from pytest_dp.basics.arrays import Bools, Floats, Outputs
 from pytest_dp.basics.errors import ClaimError
 from pytest_dp.basics.reprs import on_one_line
 from pytest_dp.betting.models import Design, design, fit_model
-from pytest_dp.data.cells import cells_of, record_cells
+from pytest_dp.data.fields import cells_of, record_cells
 from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.features import all_features
 from pytest_dp.outputs.raised import Raised

@@ -26,8 +26,7 @@ from pytest_dp.basics.errors import ClaimError, MechanismError
 from pytest_dp.basics.reprs import plural
 from pytest_dp.claiming.method_settings import OneRun
 from pytest_dp.data import describe_record, records_of
-from pytest_dp.data.cells import cells_of
-from pytest_dp.data.fields import fields_of
+from pytest_dp.data.fields import cells_of, fields_of
 from pytest_dp.methods.membership_attacks import ASKED, Asking
 from pytest_dp.outputs.raised import Raised
 from pytest_dp.pairs.canaries import Canaries

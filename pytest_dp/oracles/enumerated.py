@@ -15,11 +15,10 @@ from pytest_dp.basics.arrays import Bools, Floats, Ints, Outputs
 from pytest_dp.basics.reprs import plural
 from pytest_dp.betting.detector import Binning, ByEvent
 from pytest_dp.oracles.branching import Weight
-from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.leaves import opaque_types
 from pytest_dp.outputs.raised import Raised
 from pytest_dp.outputs.rounding import WholeOutputs
-from pytest_dp.outputs.table import tabulate
+from pytest_dp.outputs.table import hashes, tabulate
 from pytest_dp.privacy import Guarantee, HockeyStick
 from pytest_dp.privacy.regions import LARGEST
 from pytest_dp.results.outcome import Mode
@@ -50,7 +49,7 @@ class Distribution:
     outcomes: tuple[Any, ...]
     """One of each set of equal outputs."""
     marks: Ints
-    """Their hashes (`pytest_dp.outputs.hashing`), which are those of equal outputs."""
+    """Their hashes (`pytest_dp.outputs.table`), which are those of equal outputs."""
     weights: tuple[Weight, ...]
     """Lower bounds on their probabilities."""
     residual: float

@@ -20,8 +20,7 @@ from pytest_dp.oracles.deferred import (
 )
 from pytest_dp.oracles.enumerated import Distribution, group_outputs
 from pytest_dp.oracles.open_numbers import Enumeration
-from pytest_dp.outputs.attributes import attributes
-from pytest_dp.outputs.raised import Raised
+from pytest_dp.outputs.raised import Raised, attributes
 from pytest_dp.running.calling import Call, Made
 from pytest_dp.running.chunks import Input
 from pytest_dp.running.copies import CannotCopy

@@ -19,23 +19,14 @@ import numpy as np
 
 from pytest_dp.basics.faults import note_fault
 from pytest_dp.basics.reprs import safe_repr
-from pytest_dp.outputs.attributes import attributes
-from pytest_dp.outputs.iterators import IteratorElements
 from pytest_dp.outputs.leaves import NUMBERS, type_name
-from pytest_dp.outputs.raised import Raised
-
-MAX_LISTED = 4_096
-"""Entries of a sparse matrix that are listed in full. More take longer; with fewer, only what is
-not 0 is read."""
+from pytest_dp.outputs.raised import IteratorElements, Raised, attributes
 
 Aspect = tuple[str, str, Any]
 """A place, what is observed of it (see `ASPECT_TEXTS`), and what that is."""
 ASPECT_TEXTS = {
     "type": "type({}) is {}",
     "dtype": "{}.dtype == {!r}",
-    "index": "type({}.index) is {}",
-    "shape": "{}.shape == {!r}",
-    "levels": "tuple(map(tuple, {}.levels)) == {}",
     "order": "list({}) == [{}]",
 }
 """How aspects of a form are written."""
@@ -81,8 +72,7 @@ def open_container(container: Any) -> tuple[Head, Sequence[Any]] | None:
         if type(container) is dict:
             head, keys = _head_of(kind, tuple(container))
             return head, [container[key] for key in keys]
-        kinds: Any = type(container), container.__class__
-        for opener in _openers(*kinds):
+        for opener in _openers(type(container)):  # type: ignore[arg-type]
             inside = opener(container, form)
             if inside is not None:
                 return Head(kind, inside[0], tuple(form), _length_of(container)), inside[1]
@@ -104,11 +94,8 @@ def container_name(container: Any) -> str:
 
 
 def _dtype(column: Any) -> str:
-    """Return the type of what is in a pandas object; of categories, which ones there may be."""
-    dtype = column.dtype
-    if hasattr(dtype, "categories") and dtype.categories is not None:  # a repr leaves some out
-        return f"CategoricalDtype({dtype.categories.tolist()!r}, ordered={dtype.ordered})"
-    return str(dtype) if isinstance(dtype, np.dtype) else repr(dtype)
+    """Return the type of what is in a pandas object."""
+    return str(column.dtype) if isinstance(column.dtype, np.dtype) else repr(column.dtype)
 
 
 def is_plain(dtype: np.dtype[Any]) -> bool:
@@ -124,7 +111,8 @@ def _text_of(dtype: np.dtype[Any]) -> str:
 def _moments(moment: Any) -> list[tuple[str, Any]] | None:
     """Return dates, times and spans as numbers by attribute, and their zone; None for others."""
     if isinstance(moment, np.datetime64 | np.timedelta64):
-        return _ticks(moment)
+        ticks = math.nan if np.isnat(moment) else int(moment.astype(np.int64))
+        return [(".astype(int)", ticks), (".dtype", str(moment.dtype))]
     if not isinstance(moment, dt.date | dt.time | dt.timedelta) or moment != moment:  # pandas.NaT
         return None
     parts: list[tuple[str, Any]]
@@ -140,24 +128,8 @@ def _moments(moment: Any) -> list[tuple[str, Any]] | None:
     else:
         names = "hour", "minute", "second", "microsecond"
         parts = [(f".{name}", getattr(moment, name)) for name in names]
-    for name in ("nanosecond", "nanoseconds"):  # of pandas
-        if hasattr(moment, name):
-            parts.append((f".{name}", getattr(moment, name)))
     zone = getattr(moment, "tzinfo", None)
     return parts if zone is None else [*parts, (".tzinfo", str(zone))]
-
-
-def _ticks(moment: Any) -> list[tuple[str, Any]]:
-    """Return a count of NumPy's time units; of the finest units in two parts, to fit floats."""
-    unit, factor = np.datetime_data(moment.dtype)
-    written = ".astype(int)"
-    if np.isnat(moment):
-        return [(written, math.nan), (".dtype", str(moment.dtype))]
-    count = int(moment.astype(np.int64)) * factor
-    parts: list[tuple[str, Any]] = [(written, count)]
-    if unit in ("ns", "ps", "fs", "as"):
-        parts = [(f"{written} // 1000", count // 1000), (f"{written} % 1000", count % 1000)]
-    return [*parts, (".dtype", str(moment.dtype))]
 
 
 def _in_order(elements: Any) -> list[Any]:
@@ -260,29 +232,12 @@ def _in_columns(table: Any, form: list[Aspect]) -> Iterator[tuple[str, Any]]:
 def _names(index: Any, place: str, form: list[Aspect]) -> Iterator[tuple[str, Any]]:
     """Yield the labels of the rows or columns of a pandas object, and note its form."""
     form.append((place, "type", container_name(index)))
-    if container_name(index) == "CategoricalIndex":  # which keeps labels that nothing has any more
-        form.append((place, "dtype", _dtype(index)))
-    elif container_name(index) == "MultiIndex":
-        form.append((place, "levels", repr(tuple(tuple(level.tolist()) for level in index.levels))))
     if index.name is not None:
         yield f"{place}.name", index.name
     if container_name(index) == "RangeIndex" and (index.start, index.step) == (0, 1):
         return
     for i, value in enumerate(index.tolist()):
         yield f"{place}[{i}]", value
-
-
-def _in_sparse(matrix: Any, form: list[Aspect]) -> Iterator[tuple[str, Any]]:
-    form += [("", "dtype", str(matrix.dtype)), ("", "shape", tuple(matrix.shape))]
-    yield ".nnz", int(matrix.nnz)
-    if math.prod(matrix.shape) <= MAX_LISTED:
-        dense = matrix.toarray()
-        entries = [(index, dense[index]) for index in np.ndindex(dense.shape)]
-    else:
-        stored = matrix.tocoo()
-        entries = sorted(zip(zip(*stored.coords, strict=True), stored.data, strict=True))
-    for index, value in entries:
-        yield f".toarray()[{', '.join(map(str, index))}]", value
 
 
 def _in_mapping(mapping: Any, form: list[Aspect]) -> Inside:
@@ -335,14 +290,11 @@ def _in_object(instance: Any, _: list[Aspect]) -> Inside | None:
 
 
 @lru_cache(maxsize=512)
-def _openers(kind: Any, declared: Any) -> tuple[Opener, ...]:
-    """Return the openers for a type, and for the type that its ``__class__`` declares."""
-    if any(
-        issubclass(base, _NEVER) and not issubclass(base, np.timedelta64)
-        for base in (kind, declared)
-    ):
+def _openers(kind: Any) -> tuple[Opener, ...]:
+    """Return the openers for a type."""
+    if issubclass(kind, _NEVER) and not issubclass(kind, np.timedelta64):
         return ()
-    return tuple(opener for fits, opener in _CONTAINERS if fits(kind) or fits(declared))
+    return tuple(opener for fits, opener in _CONTAINERS if fits(kind))
 
 
 def _of(*kinds: Any) -> Callable[[Any], bool]:
@@ -363,11 +315,6 @@ def _has_columns(kind: Any) -> bool:
     return issubclass(kind, (*kinds, arrow.Table) if arrow is not None else kinds)
 
 
-def _is_sparse(kind: Any) -> bool:
-    sparse = sys.modules.get("scipy.sparse")
-    return sparse is not None and issubclass(kind, sparse.spmatrix | sparse.sparray)
-
-
 def _is_array_like(kind: Any) -> bool:
     return hasattr(kind, "__array__") and not issubclass(kind, np.generic)
 
@@ -381,7 +328,6 @@ _CONTAINERS: tuple[tuple[Callable[[Any], bool], Opener], ...] = (
     (_of(dt.date, dt.time, dt.timedelta, np.datetime64, np.timedelta64), _in_moment),
     (_is_pandas, _opener_of(_in_pandas)),
     (_has_columns, _opener_of(_in_columns)),
-    (_is_sparse, _opener_of(_in_sparse)),
     (_of(Mapping), _in_mapping),
     (dataclasses.is_dataclass, _in_dataclass),
     (_of(Sequence), _in_sequence),

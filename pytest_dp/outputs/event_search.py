@@ -65,14 +65,6 @@ MAX_CONTEXTS = 6
 """Lengths and counts for which numbers are searched again, among outputs of that length or count.
 Each costs as much time as the search itself; fewer may miss a leak that only shows there.
 Measured: without any, StatDP takes 1.75 times the samples where a label says which number leaks."""
-MAX_TAIL_PLACES = 4
-"""Numbers of an output in whose tails the others are searched again. Time grows with its square."""
-TAIL_SHARES = (0.02, 0.05, 0.2)
-"""Shares of the outputs in such tails. With fewer, noise beyond a quantile that selects what is
-released besides goes unseen; each costs its share of the search in time."""
-MIN_IN_TAIL = 12
-"""Outputs in a tail that is searched, at least. With fewer, searches among few outputs take longer,
-and show what is there by chance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,18 +129,6 @@ def search(
                 for block in _numbers(feature, part, sides)
             ]
             events += _best(inner, rank, (context,), limit, COST["conjunction"])
-    leaves = [feature for feature in about if feature.kind == "leaf"]
-    if 1 < len(leaves) <= MAX_TAIL_PLACES:
-        for context in (tail for leaf in leaves for tail in _tails(leaf, table)):
-            inside = context.mask(table)
-            part, sides = table.rows(inside), on_d[inside]
-            inner = [
-                block
-                for leaf in leaves
-                if leaf is not context.feature
-                for block in _numbers(leaf, part, sides)
-            ]
-            events += _best(inner, rank, (context,), 1, COST["conjunction"])
     events = sorted(events, key=lambda f: -f.rank)[:limit]
     if rare:
         singles = [block for block in blocks if block.is_single]
@@ -359,27 +339,6 @@ def _contexts(about: list[Feature], table: Table, on_d: Bools, rank: Rank) -> li
             contexts += [(ranks[k], block.build(k)) for k in _highest(ranks, MAX_CONTEXTS)]
     contexts.sort(key=lambda pair: -pair[0])
     return [condition for _, condition in contexts[:MAX_CONTEXTS]]
-
-
-def _tails(feature: Feature, table: Table) -> Iterator[Between]:
-    """Return the tails of a number: contexts that need not say anything by themselves."""
-    numbers, codes = feature.columns(table)
-    finite = numbers[(codes == NUMBER) & np.isfinite(numbers)]
-    shares = [share for share in TAIL_SHARES if share * len(table) >= MIN_IN_TAIL]
-    if not shares:
-        return
-    cuts = thresholds(finite, room(feature, table))
-    if len(cuts) < 2 or len(finite) < len(table) // 2:
-        return
-    rooms = room(feature, table).at(cuts)
-    ordered = np.sort(finite)
-    below = np.searchsorted(ordered, cuts - rooms) / len(ordered)
-    for share in shares:
-        low, high = (int(np.argmin(np.abs(below - at))) for at in (share, 1 - share))
-        if 0 < below[low] < 0.5:
-            yield Between(feature, high=float(cuts[low]), room=float(rooms[low]))
-        if 0.5 < below[high] < 1:
-            yield Between(feature, low=float(cuts[high]), room=float(rooms[high]))
 
 
 def _count(mask: Bools, on_d: Bools) -> tuple[Ints, Ints]:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import math
+import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +17,6 @@ from pytest_dp.outputs.leaves import ABSENT, NUMBER, Category, category_text
 from pytest_dp.outputs.raised import Raised
 from pytest_dp.outputs.rounding import WholeOutputs
 from pytest_dp.outputs.table import Table, tabulate
-from pytest_dp.outputs.wording import negate, short_number, shown_as
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,3 +166,45 @@ class Event:
         return " and ".join(map(str, self.conditions))
 
     __repr__ = __str__
+
+
+def shown_as(
+    feature: Feature, show: Callable[[float], str] = repr
+) -> tuple[str, Callable[[float], str]]:
+    """Return the text of a feature and how its numbers are shown: dates as dates, not as days."""
+    for ending, moment in ((_OF_DATES, _day), (_OF_TIMES, _time)):
+        if feature.text.endswith(ending):
+            return feature.text.removesuffix(ending), moment
+    return feature.text, short_number if feature.of_kind.whole else show
+
+
+_OF_DATES, _OF_TIMES = ".toordinal()", ".replace(tzinfo=utc).timestamp()"
+"""Endings of features of dates and times; see `containers`."""
+
+
+def _day(number: float) -> str:
+    """Return the first day from an ordinal number on."""
+    day = dt.date.fromordinal(min(max(math.ceil(number), 1), dt.date.max.toordinal()))
+    return f"date({day.year}, {day.month}, {day.day})"
+
+
+def _time(seconds: float) -> str:
+    moment = dt.datetime(1970, 1, 1) + dt.timedelta(seconds=seconds)
+    return repr(moment).removeprefix("datetime.")
+
+
+def negate(test: str) -> str:
+    """Return the opposite of a test, as a person would write it."""
+    for pattern, word in ((_HAS, "not in"), (_TYPE, "is not")):
+        if found := pattern.match(test):
+            return f"{found[1]} {word} {found[2]}"
+    return f"not {test}"
+
+
+_HAS = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|\d+) in (.*)""", re.DOTALL)
+_TYPE = re.compile(r"(.*) is (\w+)$", re.DOTALL)
+
+
+def short_number(number: float) -> str:
+    """Return a number without a needless ``.0``."""
+    return str(int(number)) if float(number).is_integer() and abs(number) < 1e15 else repr(number)

@@ -13,9 +13,8 @@ from typing import Any, Literal
 import numpy as np
 
 from pytest_dp.basics.arrays import Floats, Ints
-from pytest_dp.outputs import forms, quantities
+from pytest_dp.outputs import quantities
 from pytest_dp.outputs.flatten import EXTRACT
-from pytest_dp.outputs.hashing import HASHES, hashes
 from pytest_dp.outputs.leaves import (
     ABSENT,
     NUMBER,
@@ -25,7 +24,7 @@ from pytest_dp.outputs.leaves import (
     are_all_numbers,
     one_name,
 )
-from pytest_dp.outputs.table import Table
+from pytest_dp.outputs.table import HASHES, Table, hashes
 
 COST = {"form": 0.3, "interval": 0.5, "set": 0.5, "conjunction": 1.0}
 """What a form of an event costs, in units of its rank. Larger: simpler events are shown, which
@@ -127,16 +126,6 @@ def column_of_argument(what: Any, table: Table) -> Floats:
     return values
 
 
-def _of_user(argument: Any, table: Table) -> Column:
-    function, index = argument
-    numbers, codes = function.columns(table)
-    return numbers[:, index], codes
-
-
-def _of_relation(relation: Any, table: Table) -> list[Floats] | None:
-    return None if relation.digits is not None else _at(relation.places, table)
-
-
 def _at(places: Any, table: Table) -> list[Floats]:
     return [table.leaf(place)[0] for place in places]
 
@@ -158,13 +147,10 @@ KINDS: dict[str, FeatureKind] = {
     "count": _whole(quantities.count_category, of_all=True),
     "bit": _whole(quantities.bit, ease="no"),
     "lowest bit": _whole(quantities.lowest_bit),
-    "key": true_or_false(forms.has_key, cost=0.0),
-    "relation": FeatureKind(numeric(column_of_argument), _of_relation, discrete=True),
-    "type of the output": true_or_false(forms.is_of_type),
-    "type of a number": true_or_false(forms.has_number_type),
-    "aspect": true_or_false(forms.has_aspect),
-    "position of a key": FeatureKind(numeric(forms.position_of_key), cost=COST["interval"]),
-    "user": FeatureKind(_of_user),
+    "key": true_or_false(quantities.has_key, cost=0.0),
+    "type of the output": true_or_false(quantities.is_of_type),
+    "type of a number": true_or_false(quantities.has_number_type),
+    "aspect": true_or_false(quantities.has_aspect),
 }
 """All kinds of features; the modules of readers enter theirs when they are imported."""
 PLACE_KINDS = frozenset(name for name, kind in KINDS.items() if kind.of_places)

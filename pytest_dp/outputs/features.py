@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from pytest_dp.basics.arrays import Bools, Floats, Ints
 from pytest_dp.outputs.feature import LAST, LEN, PLACE_KINDS, Feature, leaf
-from pytest_dp.outputs.forms import observe_forms
 from pytest_dp.outputs.leaves import NUMBER, category_text
-from pytest_dp.outputs.noise_relations import relations
 from pytest_dp.outputs.place_choice import (
     MAX_NUMBERS,
     MIN_PAIRED,
@@ -24,8 +20,8 @@ from pytest_dp.outputs.place_choice import (
     informative,
     leading_rows,
 )
+from pytest_dp.outputs.quantities import observe_forms
 from pytest_dp.outputs.table import Table
-from pytest_dp.outputs.user_features import function_name, user_function
 from pytest_dp.registry import load, names
 
 MAX_PAIRED = 32
@@ -134,10 +130,7 @@ def all_features(table: Table, on_d: Bools | None = None, paired: int = 0) -> li
     sample = Sample(table, on_d, paired, places, many=True)
     collected = basic_features(sample)
     collected += _summaries(table, ("sum", "argmax", "argmin"))
-    collected += _differences(table, on_d, places, paired)
-    if sample.sides is not None:
-        related = [Feature(str(one), "relation", one) for one in relations(*sample.sides)]
-        collected += sample.most_distinguishing(related)
+    collected += _differences(table, on_d, places)
     if places.all or on_d is None or paired < MIN_PAIRED:
         return collected
     return [feature for feature in collected if _differs(feature, table, on_d, paired)]
@@ -175,25 +168,6 @@ def bits_of(place: str) -> list[Feature]:
     return [Feature(f"bit {k} of {place}", "bit", (place, k)) for k in range(64)]
 
 
-def user_features(
-    function: Callable[[Any], Any], table: Table, labels: Sequence[str] = ()
-) -> list[Feature]:
-    """Return features for what a function gives for each output.
-
-    One number, or each of a sequence.
-
-    Each of them may have a label, such as those of `targeted.Targeted`.
-    Raises ClaimError if it raises, gives anything but numbers, or not as many for every output. So
-    do the columns of these features, for other tables.
-    """
-    wrapped = user_function(function, table)
-    if wrapped is None:
-        return []
-    text = f"{function_name(function)}(output)"
-    numbered = [text] if wrapped.width is None else [f"{text}[{i}]" for i in range(wrapped.width)]
-    return [Feature(said, "user", (wrapped, i)) for i, said in enumerate(labels or numbered)]
-
-
 def _summaries(table: Table, kinds: tuple[str, ...]) -> list[Feature]:
     containers = [s for s in table.structures if s.length is not None]
     if not any(len(s.places) > 1 for s in containers) or not np.any(table.codes == NUMBER):
@@ -212,7 +186,7 @@ def _positions(table: Table) -> Ints:
     return np.arange(len(table.codes)) - table.offsets[table.owner]
 
 
-def _differences(table: Table, on_d: Bools | None, places: Places, paired: int) -> list[Feature]:
+def _differences(table: Table, on_d: Bools | None, places: Places) -> list[Feature]:
     """Return differences of neighbours that are both numbers in some flat output."""
     is_number, position = table.codes == NUMBER, _positions(table)
     both = is_number[1:] & is_number[:-1] & (position[1:] > 0)
@@ -223,18 +197,11 @@ def _differences(table: Table, on_d: Bools | None, places: Places, paired: int) 
         (f"output[{i}]", f"output[{i - 1}]")
         for i in np.flatnonzero(np.bincount(position[1:][both])).tolist()
     ]
-    if on_d is None:
-        return _pick_evenly([_difference(*pair) for pair in pairs], MAX_FEATURES)
-    if len(pairs) > (MAX_FEATURES if places.all else MAX_PAIRED):
-        rows = leading_rows(on_d, MAX_NUMBERS // len(pairs))
-        index, numbers, _ = table.matrix(rows)
-        column = {place: i for i, place in enumerate(index)}
-        of, less = np.array([[column[place] for place in pair] for pair in pairs]).T
-        with np.errstate(invalid="ignore", over="ignore"):
-            apart = numbers[:, of] - numbers[:, less]
-            chosen = informative(apart, None, on_d[rows], affordable_number(on_d), paired)
-        pairs = [pairs[i] for i in chosen.tolist()]
-    return [_difference(*pair) for pair in pairs]
+    if not places.all:
+        chosen = set(places.chosen)
+        pairs = [pair for pair in pairs if chosen.intersection(pair)]
+    limit = MAX_FEATURES if places.all else MAX_PAIRED
+    return _most_distinguishing([_difference(*pair) for pair in pairs], table, on_d, limit)
 
 
 def _difference(place: str, less: str) -> Feature:

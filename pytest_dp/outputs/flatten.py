@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.basics.arrays import Ints
-from pytest_dp.data.visiting import MAX_DEPTH
+from pytest_dp.data.describing import MAX_LEVELS
 from pytest_dp.outputs.containers import (
     ALL_ELEMENTS,
     PLAIN_HEADS,
@@ -96,7 +96,7 @@ class _Walk:
 
     def shape(self, node: Any, above: tuple[int, ...] = ()) -> int:
         """Return the shape of what stands in the containers at these addresses."""
-        if type(node) not in NO_CONTAINERS and len(above) <= MAX_DEPTH:
+        if type(node) not in NO_CONTAINERS and len(above) <= MAX_LEVELS:
             if id(node) in above:  # it holds itself
                 node = ...
             container = open_container(node)

@@ -10,8 +10,7 @@ import numpy as np
 
 from pytest_dp.basics.arrays import Bools, Outputs, join_outputs
 from pytest_dp.outputs.feature import Extract, Feature
-from pytest_dp.outputs.hashing import hashes
-from pytest_dp.outputs.table import Table, concatenate, tabulate
+from pytest_dp.outputs.table import Table, concatenate, hashes, tabulate
 
 TOTAL_ROOM = 2_000_000
 """Numbers that are kept of the outputs on either input, of all pairs together. More take memory;

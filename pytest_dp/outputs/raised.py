@@ -1,17 +1,30 @@
-"""Outcomes of single runs of a mechanism: an output, or the exception that it raised."""
+"""Outcomes of single runs of a mechanism: an output, or the exception that it raised.
+
+Of an iterator, the elements are the output: they can be read only once, and are read when they
+come. Objects are as good as the attributes that they hold.
+"""
 
 from __future__ import annotations
 
+import copy
+import enum
 import re
-from collections.abc import Iterable
+import sys
+from collections.abc import ItemsView, Iterable, Iterator, KeysView, ValuesView
 from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import islice
+from types import ModuleType
 from typing import Any, Self
 
 import numpy as np
 
 from pytest_dp.basics.arrays import Outputs
 from pytest_dp.basics.reprs import safe_repr, without_addresses
-from pytest_dp.outputs.attributes import attributes
+
+MAX_ELEMENTS = 1_000
+"""Elements of an iterator that are read: there may be no end of them. More take longer; fewer miss
+what comes late."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +77,7 @@ def same(left: Any, right: Any, deep: int = 4) -> bool:
         with np.errstate(all="ignore"):
             if isinstance(left, np.ndarray) and isinstance(right, np.ndarray):
                 return np.array_equal(left, right, equal_nan=left.dtype.kind in "fc")
-            compares = not f"{type(left).__module__}.".startswith("scipy.sparse.")  # which warns
-            if compares and type(left) is type(right) and bool(left == right):
+            if type(left) is type(right) and bool(left == right):
                 return True
     except Exception:  # objects that cannot be compared are told apart by what they hold
         pass
@@ -75,3 +87,92 @@ def same(left: Any, right: Any, deep: int = 4) -> bool:
     return left_fields.keys() == right_fields.keys() and all(
         same(left_fields[key], right_fields[key], deep - 1) for key in left_fields
     )
+
+
+class IteratorElements(list[Any]):
+    """The elements of an iterator, in the order in which it gave them."""
+
+    kind = "iterator"
+    """Its type."""
+    goes_on = False
+    """Whether it had more than is read."""
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} {super().__repr__()}>"
+
+
+@lru_cache(maxsize=512)
+def is_iterator(kind: Any) -> bool:
+    """Return whether objects of this type are iterators, or views of a dictionary."""
+    return issubclass(kind, Iterator | KeysView | ValuesView | ItemsView)
+
+
+def read_out(output: Any) -> Any:
+    """Return what an iterator gives, or any other output as it is.
+
+    Where it raises, that stands for the rest.
+    """
+    kind: Any = type(output)
+    if not is_iterator(kind):
+        return output
+    read = IteratorElements()
+    read.kind = kind.__name__
+    try:
+        for element in islice(output, MAX_ELEMENTS + 1):
+            read.append(copy.copy(element) if type(element) in (np.ndarray, list) else element)
+    except (Exception, SystemExit) as error:
+        read.append(Raised.of(error))
+    read.goes_on = len(read) > MAX_ELEMENTS
+    del read[MAX_ELEMENTS:]
+    return read
+
+
+def was_cut(output: Any) -> bool:
+    """Return whether an output is of an iterator that had more elements than were read."""
+    return isinstance(output, IteratorElements) and output.goes_on
+
+
+@lru_cache(maxsize=512)
+def opens(kind: Any) -> bool:
+    """Return whether objects of this type are read attribute by attribute.
+
+    Not if they are made to be called, like functions, and not members of an enumeration, nor what
+    the standard library keeps inside its own objects.
+    """
+    if issubclass(kind, type | ModuleType | enum.Enum | BaseException) or "__call__" in dir(kind):
+        return False
+    module = kind.__module__
+    if module.partition(".")[0] in sys.stdlib_module_names and module not in _OPEN_MODULES:
+        return False
+    return kind.__dictoffset__ != 0 or any(vars(base).get("__slots__") for base in kind.__mro__)
+
+
+_OPEN_MODULES = ("types", "argparse")
+"""Those of the standard library with objects that are made to hold attributes."""
+
+
+def attributes(instance: Any) -> dict[str, Any] | None:
+    """Return the attributes of an object by name, or None if it is not one to look into.
+
+    Private ones count: properties may show them, and they are written to files with the object.
+    """
+    kind: Any = type(instance)
+    if not opens(kind):
+        return None
+    fields: dict[str, Any] = {}
+    for base in kind.__mro__:
+        slots = base.__dict__.get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else tuple(slots):
+            full = f"_{base.__name__.lstrip('_')}{name}" if _is_mangled(name) else name
+            if name not in ("__dict__", "__weakref__") and hasattr(instance, full):
+                fields[full] = getattr(instance, full)
+    fields.update(getattr(instance, "__dict__", {}))
+    return {name: fields[name] for name in sorted(fields) if name not in _OF_TYPES} or None
+
+
+_OF_TYPES = ("__module__", "__doc__", "__qualname__")
+"""What some objects, such as `pandas.NA`, say of their type: no data."""
+
+
+def _is_mangled(name: str) -> bool:
+    return name.startswith("__") and not name.endswith("__")

@@ -16,9 +16,8 @@ import numpy as np
 
 from pytest_dp.basics.arrays import Bools, Floats, Ints
 from pytest_dp.outputs.feature import Feature
-from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.leaves import MAX_EXACT, NUMBER
-from pytest_dp.outputs.table import Table
+from pytest_dp.outputs.table import Table, hashes
 
 SINGLE_ERRORS = 2.0**-20
 """Relative error of single precision, or of a long sum. Larger: small steps are missed; smaller:

@@ -1,7 +1,7 @@
 """Quantities of a table of records that tell whether one record was among those it was made of.
 
 Counts of records that agree with the target in random subsets of the columns, how far the closest
-ones are, and moments and order of each column. The counts are the attack that TAPAS found
+ones are, and moments of each column. The counts are the attack that TAPAS found
 strongest; here they are compared with what the data without the target would give, so that they say
 something before anything was learned.
 
@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.basics.arrays import Bools, Floats, Outputs
-from pytest_dp.data.cells import Cells, cells_of, record_cells
 from pytest_dp.data.differences import changes
+from pytest_dp.data.fields import Cells, cells_of, record_cells
 
 TRIED_DIRECTIONS = 48
 """Directions in which outputs are looked at. More take longer; fewer miss the record."""
@@ -40,31 +40,8 @@ CLOSE = 1 / 8
 numbers."""
 
 
-def _order(column: Floats) -> float:
-    """Return the correlation of the numbers with those of their rows; 0.0 where there is none."""
-    known = np.isfinite(column)
-    rows, values = np.flatnonzero(known), column[known].astype(np.float64)
-    if len(values) < 2 or not np.ptp(values):
-        return 0.0
-    return float(np.corrcoef(rows, values)[0, 1])
-
-
-def _of_finite(moment: Callable[[Floats], Any]) -> Callable[[Floats], Any]:
-    """Return a moment of the finite numbers of a column; NaN where it has none."""
-
-    def compute(column: Floats) -> Any:
-        known = column[np.isfinite(column)]
-        return moment(known) if len(known) else np.nan
-
-    return compute
-
-
-MOMENTS: dict[str, Callable[[Floats], Any]] = {
-    "mean": _of_finite(np.mean),
-    "deviation": _of_finite(np.std),
-    "order": _order,
-}
-"""What is computed of each column of numbers."""
+MOMENTS: dict[str, Callable[[Floats], Any]] = {"mean": np.mean, "deviation": np.std}
+"""What is computed of the finite numbers of each column."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,11 +87,8 @@ class Targeted:
 
     def _column_names(self, subset: Bools) -> list[str]:
         named = [_text(name) for name, yes in zip(self.names, subset, strict=True) if yes]
-        return (
-            named
-            if len(named) <= MAX_NAMED
-            else [*named[:MAX_NAMED], f"{len(named) - MAX_NAMED} more"]
-        )
+        more = [f"{len(named) - MAX_NAMED} more"] if len(named) > MAX_NAMED else []
+        return named[:MAX_NAMED] + more
 
     def __call__(self, output: Any) -> list[float]:
         cells = cells_of(output)
@@ -125,12 +99,11 @@ class Targeted:
         expected = self.usual * len(agrees)
         excess = float(((agreeing - expected) / np.sqrt(expected + 1)).mean())
         distances = np.sort(apart.mean(axis=1))
-        columns = [cells[name] for name in self._numbers]
-        moments = [
-            np.nan if column.dtype == object else f(column)  # where the data has numbers
-            for column in columns
-            for f in MOMENTS.values()
-        ]
+        moments: list[float] = []
+        for name in self._numbers:
+            column = cells[name]  # of objects, where only the data has numbers
+            known = column[:0] if column.dtype == object else column[np.isfinite(column)]
+            moments += [f(known) if len(known) else np.nan for f in MOMENTS.values()]
         closest = [distances[0], distances[:CLOSEST_ROWS].mean()]
         return [excess, *closest, float(len(agrees)), *agreeing, *moments]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -11,10 +11,10 @@ import numpy as np
 from pytest_dp.basics.arrays import Floats, Ints
 from pytest_dp.basics.errors import ClaimError
 from pytest_dp.basics.reprs import on_one_line
-from pytest_dp.outputs.flatten import SCALAR, Structure
-from pytest_dp.outputs.leaves import ABSENT, NUMBER, as_float
+from pytest_dp.outputs.feature import KINDS, Column, Feature, FeatureKind
+from pytest_dp.outputs.leaves import ABSENT, NUMBER, as_float, is_number
 from pytest_dp.outputs.raised import Raised
-from pytest_dp.outputs.table import Table, tabulate
+from pytest_dp.outputs.table import Table
 
 _ALLOWED = (
     "Allowed: a number, or a list, tuple or 1-d array of numbers, equally long for every output; "
@@ -43,39 +43,47 @@ class UserFunction:
         return table.results[self]
 
     def _compute(self, table: Table) -> tuple[Floats, Ints]:
-        rows = _outputs(table)
-        returned = _call_on_outputs(self.function, table, rows)
-        widths = [_width(structure) for structure in returned.structures]
-        wrong = np.array([width != self.width for width in widths], dtype=bool)[returned.structure]
-        if wrong.any():
-            at = int(np.argmax(wrong))
-            _refuse(
-                self.function,
-                f"returned {on_one_line(returned.raw[at])} for the output "
-                f"{on_one_line(table.raw[rows[at]])}, which is "
-                f"{_so_many(widths[returned.structure[at]])}"
-                f", but {_so_many(self.width)} for another output. {_ALLOWED}",
-            )
         numbers = np.full((len(table), 1 if self.width is None else self.width), np.nan)
-        numbers[rows] = _as_numbers(returned).reshape(len(rows), numbers.shape[1])
         codes = np.full(len(table), ABSENT)
-        codes[rows] = NUMBER
+        for row in _outputs(table):
+            width, values = _call_on_output(self.function, table.raw[row])
+            if width != self.width:
+                _refuse(
+                    self.function,
+                    f"returned {on_one_line(values if width is not None else values[0])} for the "
+                    f"output {on_one_line(table.raw[row])}, which is {_so_many(width)}, but "
+                    f"{_so_many(self.width)} for another output. {_ALLOWED}",
+                )
+            numbers[row], codes[row] = [as_float(value) for value in values], NUMBER
         return numbers, codes
 
 
-def user_function(function: Callable[[Any], Any], table: Table) -> UserFunction | None:
-    """Return a function with its count of numbers for an output; None without outputs.
+def user_features(
+    function: Callable[[Any], Any], table: Table, labels: Sequence[str] = ()
+) -> list[Feature]:
+    """Return features for what a function gives for each output.
 
-    Raises ClaimError if the function raises, or gives anything else than it should.
+    One number, or each of a sequence; each of them may have a label, such as those of
+    `targeted.Targeted`. Raises ClaimError if the function raises, gives anything but numbers, or
+    not as many for every output. So do the columns of these features, for other tables.
     """
     rows = _outputs(table)
     if not rows:
-        return None
-    named = UserFunction(
-        function, _width(_call_on_outputs(function, table, rows[:1]).structures[0])
-    )
-    named.columns(table)
-    return named
+        return []
+    wrapped = UserFunction(function, _call_on_output(function, table.raw[rows[0]])[0])
+    wrapped.columns(table)
+    text = f"{function_name(function)}(output)"
+    numbered = [text] if wrapped.width is None else [f"{text}[{i}]" for i in range(wrapped.width)]
+    return [Feature(said, "user", (wrapped, i)) for i, said in enumerate(labels or numbered)]
+
+
+def _column(argument: Any, table: Table) -> Column:
+    function, index = argument
+    numbers, codes = function.columns(table)
+    return numbers[:, index], codes
+
+
+KINDS["user"] = FeatureKind(_column)
 
 
 def function_name(function: Callable[..., Any]) -> str:
@@ -91,41 +99,28 @@ def _outputs(table: Table) -> list[int]:
     return [row for row, output in enumerate(table.raw) if not isinstance(output, Raised)]
 
 
-def _call_on_outputs(function: Callable[[Any], Any], table: Table, rows: list[int]) -> Table:
-    """Call the function on some outputs: it returns bare numbers, or flat sequences of numbers."""
-    results: list[Any] = []
-    for row in rows:
-        try:
-            results.append(function(table.raw[row]))
-        except Exception as error:
-            said = f"raised {type(error).__name__}: {error}"
-            _refuse(function, f"{said}, for the output {on_one_line(table.raw[row])}.", error)
-    returned = tabulate(results)
-    no_vector = np.array([_width(structure) == 0 for structure in returned.structures], bool)
-    bad = no_vector[returned.structure]
-    bad[returned.owner[(returned.codes != NUMBER) & np.isnan(_as_numbers(returned))]] = True
-    if bad.any():
-        at = int(np.argmax(bad))
+def _call_on_output(
+    function: Callable[[Any], Any], output: Any
+) -> tuple[int | None, Sequence[Any]]:
+    """Return the numbers that a function gives for an output, and how many.
+
+    None stands for a bare number. Raises ClaimError for anything else.
+    """
+    try:
+        returned = function(output)
+    except Exception as error:
+        said = f"raised {type(error).__name__}: {error}"
+        _refuse(function, f"{said}, for the output {on_one_line(output)}.", error)
+    plain = np.asarray(returned).tolist() if hasattr(returned, "__array__") else returned
+    is_sequence = isinstance(plain, list | tuple)
+    numbers = plain if is_sequence else (plain,)
+    if not numbers or not all(isinstance(n, bool) or is_number(type(n)) for n in numbers):
         _refuse(
             function,
-            f"returned {on_one_line(results[at])}, of type {type(results[at]).__name__}, for the "
-            f"output {on_one_line(table.raw[rows[at]])}. {_ALLOWED}",
+            f"returned {on_one_line(returned)}, of type {type(returned).__name__}, for the "
+            f"output {on_one_line(output)}. {_ALLOWED}",
         )
-    return returned
-
-
-def _as_numbers(table: Table) -> Floats:
-    """Return all leaves as numbers, also booleans and huge integers; NaN for anything else."""
-    values = [as_float(v) if kind in ("bool", "int") else np.nan for kind, v in table.levels]
-    by_code = np.array([*values, np.nan, np.nan])  # the last two stand for no category
-    return np.where(table.codes == NUMBER, table.numbers, by_code[table.codes])
-
-
-def _width(structure: Structure) -> int | None:
-    """Return how many numbers a flat sequence has, 0 for anything else; None for a bare number."""
-    if structure == SCALAR:
-        return None
-    return structure.length if structure.is_flat else 0
+    return len(numbers) if is_sequence else None, numbers
 
 
 def _so_many(width: int | None) -> str:

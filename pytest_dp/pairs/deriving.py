@@ -9,13 +9,12 @@ from typing import Any
 
 from pytest_dp.basics.errors import ClaimError
 from pytest_dp.data import describe, key, kind_of, records_of
-from pytest_dp.data.conversion import length, no_dataset, taken_rows
+from pytest_dp.data.conversion import length, no_dataset, refuse_several_tables, taken_rows
 from pytest_dp.data.neighbours import MAX_PAIRS
 from pytest_dp.data.ordering import accept_until, distinct, in_turn
 from pytest_dp.data.record_pool import Positions, RecordPool
 from pytest_dp.data.record_relations import AddRemoveOne, ReplaceOne
 from pytest_dp.data.relations import OfFunction, OfRecords, Pair, Predicate, Relation
-from pytest_dp.data.several_tables import refuse_several_tables
 from pytest_dp.data.units import Step, exchange_positions
 from pytest_dp.pairs.examples import EVERYTHING, Bounds, Examples
 from pytest_dp.pairs.large import (

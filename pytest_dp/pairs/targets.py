@@ -12,8 +12,8 @@ import numpy as np
 from pytest_dp.basics.errors import ClaimError, invalid
 from pytest_dp.claiming.risk_declaration import Riskiest
 from pytest_dp.data import describe, describe_record, kind_of
-from pytest_dp.data.cells import cells_of
 from pytest_dp.data.equality import key
+from pytest_dp.data.fields import cells_of
 from pytest_dp.data.types import type_of
 
 MAX_TARGETS = 512

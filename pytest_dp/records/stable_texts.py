@@ -14,9 +14,9 @@ import numpy as np
 from pytest_dp.basics.faults import note_fault
 from pytest_dp.basics.reprs import SHORT_LENGTH, safe_repr
 from pytest_dp.basics.whose_code import is_project_file
+from pytest_dp.data.describing import Visitor
 from pytest_dp.data.equality import is_missing
 from pytest_dp.data.types import DataType
-from pytest_dp.data.visiting import Visitor
 from pytest_dp.declaration import Neighbors, Queries, Values
 
 MAX_ITEMS = 1_000

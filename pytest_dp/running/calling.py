@@ -18,8 +18,7 @@ from pytest_dp.basics.arrays import Outputs
 from pytest_dp.basics.errors import CannotRun, ClaimError, MechanismError
 from pytest_dp.claiming.claim import Arguments
 from pytest_dp.data.relations import WithParams
-from pytest_dp.outputs.iterators import read_out
-from pytest_dp.outputs.raised import Raised, all_equal
+from pytest_dp.outputs.raised import Raised, all_equal, read_out
 from pytest_dp.running import reuse
 from pytest_dp.running.copies import CannotCopy, Pristine
 from pytest_dp.running.generators import NO_GENERATORS, Captured, find

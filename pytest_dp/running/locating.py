@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_dp.basics.whose_code import is_project_file
-from pytest_dp.outputs.attributes import attributes
+from pytest_dp.outputs.raised import attributes
 
 MAX_OBJECTS = 5_000
 """Objects of a mechanism's own module among which it is looked for. Fewer miss one that is deep in

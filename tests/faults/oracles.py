@@ -100,14 +100,6 @@ FAULTS = (
         ORACLES + "test_replays_reach_each_quantile_of_each_draw",
     ),
     Fault(
-        "no-events-in-tails",
-        "outputs/event_search.py",
-        "if 1 < len(leaves) <= MAX_TAIL_PLACES:",
-        "if len(leaves) > MAX_TAIL_PLACES:",
-        "Too little noise where another number is far out is not found.",
-        "unit/test_outputs_rounding.py::test_finds_what_leaks_only_where_another_number_is_far_out",
-    ),
-    Fault(
         "few-pairs-are-enough",
         "results/screened.py",
         "self.is_all or self.screened >= self.wanted",

@@ -11,11 +11,10 @@ from pytest_dp.counterexample import diagnose
 from pytest_dp.outputs.event_search import one_of
 from pytest_dp.outputs.events import Between, Equals, Event
 from pytest_dp.outputs.feature import LEN, Feature, leaf
-from pytest_dp.outputs.noise_relations import NoiseRelation
 from pytest_dp.outputs.raised import Raised
 from pytest_dp.outputs.rounding import WholeOutputs
 from pytest_dp.outputs.table import tabulate
-from pytest_dp.readers.lattices import Remainder
+from pytest_dp.readers.noise_traces import NoiseRelation, Remainder
 
 OUTPUT = leaf("output")
 
@@ -63,8 +62,8 @@ def test_what_noise_left_behind_is_named():
         "Three numbers of the output share their noise: it cancels out in round(x - y - z, 6). "
         "Draw new noise for each number."
     )
-    grid = Remainder(1 / 3, 0.0, 4, place="output")
-    assert "a grid with steps of 1 / 3, and the data shift" in said(
+    grid = Remainder(0.1, 0.0, 4, place="output")
+    assert "a grid with steps of 0.1, and the data shift" in said(
         Equals(Feature("", "remainder", grid), 0.1)
     )
     recurs = [7.18] * 20 + np.random.default_rng(0).laplace(size=480).tolist()

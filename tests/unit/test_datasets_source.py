@@ -7,7 +7,7 @@ import datetime as dt
 import enum
 import importlib
 import uuid
-from collections import Counter, OrderedDict, defaultdict, deque
+from collections import deque
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -61,10 +61,8 @@ OF_ALL_TYPES = {
     "no rows": pd.DataFrame(
         {"user": np.array([], dtype=np.int8), "name": pd.Series([], dtype=str)}
     ),
-    "categories": pd.DataFrame({"k": pd.Categorical(["a", None], ["b", "a"], ordered=True)}),
     "times": pd.DataFrame({"t": pd.to_datetime(["2026-01-01 10:00:00.000001", None])}),
     "cells of any type": pd.DataFrame({"a": [DAY, None, [1], pd.Timestamp(NOON), pd.NA]}),
-    "levels": FRAME.set_index(pd.MultiIndex.from_tuples([(1, "a"), (2, "b")], names=["n", None])),
     "series": pd.Series([1, 2], name="age", dtype="int8"),
     "polars": pl.DataFrame({"a": [1, None], "b": ["x", "True"], "c": [0.5, NAN], "d": [DAY, None]}),
     "polars types": pl.DataFrame(
@@ -84,8 +82,7 @@ OF_ALL_TYPES = {
     "points": (Point(1, 2.0), Kind.OLD, Kind),
     "standard library": [
         *(Decimal("1.10"), Fraction(1, 3), uuid.UUID(int=7), range(3), bytearray(b"a"), DAY),
-        *(dt.time(1, 2), dt.timedelta(days=1), OrderedDict(a=1), Counter("aab")),
-        *(deque([1], 3), defaultdict(list, {"a": [1]}), dt.UTC),
+        *(dt.time(1, 2), dt.timedelta(days=1), dt.UTC),
     ],
     "times of pandas": [
         pd.Timestamp(NOON, tz="UTC"),
@@ -103,9 +100,7 @@ def test_the_same_value_again(name: str) -> None:
         assert key(again) == key(value)
         assert type(again) is type(value)
         if isinstance(value, pd.DataFrame):
-            pd.testing.assert_frame_equal(
-                again, value, check_index_type=False, check_column_type=False
-            )
+            pd.testing.assert_frame_equal(again, value, check_column_type=False)
 
 
 class Unknown:
@@ -135,6 +130,9 @@ def itself() -> list[Any]:
         np.array([[1], [2], None], dtype=object)[:2],
         np.ma.masked_array([1, 2], [True, False]),
         itself(),
+        deque([Zone()]),
+        FRAME.set_index(pd.MultiIndex.from_tuples([(1, "a"), (2, "b")])),
+        pd.DataFrame({"k": pd.Categorical(["a", None], ["b", "a"], ordered=True)}),
         dataclasses.make_dataclass("Local", ["x"])(1),
         np.zeros(200_000),
         Zone(),

@@ -1,4 +1,4 @@
-"""Outputs of every kind, and those of which one part is an index into another."""
+"""Outputs of every kind."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import math
 import operator
 import threading
 from decimal import Decimal
-from hashlib import sha256
 
 import numpy as np
 import pandas as pd
@@ -15,12 +14,9 @@ import pytest
 from searching import check, look
 from zoo import Broken, BrokenMapping, Plain, Point, Readable, Unset, itself
 
-from pytest_dp import audit
 from pytest_dp.counterexample import simplest_event
 from pytest_dp.outputs.features import features
 from pytest_dp.outputs.raised import Raised
-from pytest_dp.outputs.table import tabulate
-from pytest_dp.readers.indexed import at_indices
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -103,42 +99,3 @@ def test_any_output_works(kind):
                 assert said_by_python(str(one.event), output) == one.event(output), str(one.event)
     for one in found:
         simplest_event(one, table, first, lambda c1, c2: np.full(len(c1), 5.0))
-
-
-def sequences(rng, n=400):
-    return [(int(rng.integers(5)), rng.normal(size=5).tolist()) for _ in range(n)]
-
-
-def test_what_stands_at_an_index_is_what_python_says():
-    outputs = sequences(np.random.default_rng(1))
-    (at,) = at_indices(tabulate(outputs))
-    assert str(at) == "output[1][output[0]]"
-    numbers, codes = at.column(tabulate(outputs))
-    assert numbers.tolist() == [eval(str(at), {"output": output}) for output in outputs]
-    assert (codes == -1).all()
-
-
-def hashed(cohort, value, size):
-    return int.from_bytes(sha256(f"{cohort}:{value}".encode()).digest()[:4], "big") % size
-
-
-def cohort(eps, cohorts=64, size=32):
-    """As RAPPOR: a cohort, and the bits of a Bloom filter with two hashes, by names."""
-
-    def report(value, rng):
-        of, bits = int(rng.integers(cohorts)), np.zeros(size, bool)
-        for k in range(2):
-            bits[hashed(f"{of}-{k}", value, size)] = True
-        noisy = bits ^ (rng.random(size) < 1 / (1 + math.exp(eps / 4)))
-        return {"cohort": f"c{of}", "bits": noisy.tolist()}
-
-    return report
-
-
-@pytest.mark.nightly
-@pytest.mark.slow
-@pytest.mark.parametrize("is_broken", [True, False])
-def test_reports_that_say_where_to_look_are_found_broken_and_only_where_they_are(is_broken):
-    mechanism, pairs = cohort(4.0 if is_broken else 2.0), [("rome", "oslo")]
-    result = audit(mechanism, eps=2.0, pairs=pairs, seed=1, n_jobs=1, max_samples=30_000)
-    assert result.violated == is_broken

@@ -15,10 +15,9 @@ import pandas as pd
 import pytest
 import zoo
 
-from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.leaves import NUMBER
 from pytest_dp.outputs.raised import Raised
-from pytest_dp.outputs.table import concatenate, tabulate
+from pytest_dp.outputs.table import concatenate, hashes, tabulate
 
 
 def _with_attrs(series, **attrs):

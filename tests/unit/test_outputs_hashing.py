@@ -14,10 +14,9 @@ from zoo import Colour, Point
 
 from pytest_dp.counterexample import is_constant
 from pytest_dp.outputs.features import all_features
-from pytest_dp.outputs.hashing import hashes
 from pytest_dp.outputs.paired_outputs import PairedOutputs
 from pytest_dp.outputs.raised import Raised
-from pytest_dp.outputs.table import tabulate
+from pytest_dp.outputs.table import hashes, tabulate
 
 
 def test_different_for_different_values():
@@ -38,7 +37,7 @@ def test_different_for_different_values():
 PROGRAM = """
 import sys
 sys.path.insert(0, "tests/unit")
-from pytest_dp.outputs.hashing import hashes
+from pytest_dp.outputs.table import hashes
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.outputs.raised import Raised
 outputs = [

@@ -19,9 +19,10 @@ from pytest_dp.auditors.witness import paying
 from pytest_dp.basics.errors import ClaimError
 from pytest_dp.outputs.events import Between, Event
 from pytest_dp.outputs.feature import leaf
-from pytest_dp.outputs.features import features, user_features
+from pytest_dp.outputs.features import features
 from pytest_dp.outputs.raised import Raised
 from pytest_dp.outputs.table import tabulate
+from pytest_dp.outputs.user_features import user_features
 from pytest_dp.privacy import ApproximateDP
 from pytest_dp.readers.parsed import parse_text
 from pytest_dp.statistics.event_bets import rank_for

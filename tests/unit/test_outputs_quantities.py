@@ -15,7 +15,7 @@ from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.features import all_features, bits_of, float_features, lowest_bit_of
 from pytest_dp.outputs.leaves import ABSENT, NUMBER
 from pytest_dp.outputs.table import tabulate
-from pytest_dp.readers.lattices import grids, remainders
+from pytest_dp.readers.noise_traces import grids, remainders
 
 pytestmark = pytest.mark.slow
 

@@ -217,7 +217,7 @@ def test_what_does_not_go_together():
         ({"inputs": [frame([(1, 2)])], "neighbors": replace_one(unit="usr")}, "mean 'user'"),
         (
             {"inputs": [frame([(1, 2)]).set_index("user")], "neighbors": replace_one(unit="user")},
-            "It is the index, which is not data. Write frame.reset_index",
+            "Its columns: 'v'. The index is not data: write frame.reset_index",
         ),
         (
             {"inputs": [frame([(7, 2), (7, 3)])], "neighbors": replace_one(unit="user", rows=1)},
