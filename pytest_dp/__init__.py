@@ -8,17 +8,17 @@ from __future__ import annotations
 __version__ = "0.1.0"
 
 _HOME = {
-    "Claimed": "claiming.claims_table",
-    "claims": "claiming.claims_table",
+    "Claimed": "claiming.more_declarations",
+    "claims": "claiming.more_declarations",
     "dp_claim": "declaration",
     "add_remove_one": "declaration",
     "queries": "declaration",
     "replace_one": "declaration",
     "replace_special": "declaration",
     "values": "declaration",
-    "between": "claiming.ranges",
-    "risk_claim": "claiming.risk_declaration",
-    "riskiest": "claiming.risk_declaration",
+    "between": "claiming.more_declarations",
+    "risk_claim": "claiming.more_declarations",
+    "riskiest": "claiming.more_declarations",
     "dp_command": "black_boxes",
     "dp_url": "black_boxes",
     "audit": "auditors",
@@ -103,7 +103,6 @@ if TYPE_CHECKING:
     )
     from pytest_dp.black_boxes import dp_command, dp_url
     from pytest_dp.claiming.claim import Claim
-    from pytest_dp.claiming.claims_table import Claimed, claims
     from pytest_dp.claiming.method_settings import (
         DPFinder,
         DPSniper,
@@ -112,9 +111,8 @@ if TYPE_CHECKING:
         Sequential,
         StatDP,
     )
+    from pytest_dp.claiming.more_declarations import Claimed, between, claims, risk_claim, riskiest
     from pytest_dp.claiming.profiles import load_profile, register_profile
-    from pytest_dp.claiming.ranges import between
-    from pytest_dp.claiming.risk_declaration import risk_claim, riskiest
     from pytest_dp.declaration import (
         add_remove_one,
         dp_claim,

@@ -57,10 +57,7 @@ class Declaration:
         line: int,
         made_at: tuple[str, int] | None = None,
     ) -> None:
-        self.keywords = keywords
-        self.file = file
-        self.line = line
-        self.made_at = made_at
+        self.keywords, self.file, self.line, self.made_at = keywords, file, line, made_at
 
     def __repr__(self) -> str:
         inside = ", ".join(f"{name}={value!r}" for name, value in self.keywords.items())
@@ -108,15 +105,10 @@ class Neighbors:
         return f"{self.name}({', '.join(said)})"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Neighbors) and self._key() == other._key()
+        return isinstance(other, Neighbors) and repr(self) == repr(other)
 
     def __hash__(self) -> int:
         return hash(repr(self))
-
-    def _key(self) -> tuple[str, dict[str, Any]]:
-        """Return the key for comparisons: functions by identity, other values by their repr."""
-        said = {key: as_is if callable(as_is) else repr(as_is) for key, as_is in self.said.items()}
-        return self.name, said
 
 
 def queries(*lengths: int) -> Queries:
@@ -166,8 +158,8 @@ def add_remove_one(*, unit: Unit = OPEN, rows: int | None = OPEN, group: int = O
     ----------
     unit : str, int or callable, optional
         Owner of records, if the promise covers all rows of a user: the name of a column, a key or
-        an attribute of records, the index in tuples, or a function from a record to its unit. By
-        default each record is a unit of its own.
+        an attribute of records, the index in tuples, or a function of a record. By default each
+        record is a unit of its own.
     rows : int, optional
         The promise is only for data in which each unit has at most this number of rows.
     group : int, optional
@@ -357,9 +349,7 @@ def dp_claim(  # noqa: PLR0913  each is a keyword that a user may write
         ``None`` uses all of the effort. For the sequential auditor.
     method : {"sequential", "statdp", "dpsniper", "dpfinder", "one_run"}, Sequential, ..., optional
         The auditor. The sequential one (the default) bets against the claim and stops as soon as
-        the verdict is certain; StatDP tests the event that looks worst; DP-Sniper learns an attack
-        that distinguishes two inputs, and bounds eps from below; DP-Finder moves numbers of the
-        inputs along the gradient of the loss; the last trains once. Objects have settings:
+        the verdict is certain; the others are methods of papers. Objects have settings:
         ``Sequential(coupled=False)``, ``DPSniper(c=0.01, classifier="mlp")``, ``OneRun(canaries)``.
     features : callable, optional
         ``features(output)`` gives the number, or the sequence of numbers of constant length, that
@@ -367,19 +357,17 @@ def dp_claim(  # noqa: PLR0913  each is a keyword that a user may write
     search : optional
         Searches that propose further pairs beside ``inputs``. By default: ``"guided"`` (inputs that
         take another branch of the code, by the distances of comparisons, with constants of the code
-        and texts that its regular expressions match). On request: ``"symbolic"`` (inputs that z3
-        finds for the branches of the code; the extra ``z3``), ``"gradient"`` (numbers moved along
-        the gradient of the loss), objects with ``propose(past)``. A list takes several;
-        ``()`` none. No pairs are added to ``pairs``. For the sequential auditor.
+        and texts that its regular expressions match). On request: ``"symbolic"`` (by z3; the extra
+        ``z3``), ``"gradient"`` (numbers moved along the gradient of the loss), objects with
+        ``propose(past)``. A list takes several; ``()`` none. For the sequential auditor.
     floating_point : bool, optional
         Look at the bits of floats too, where careless noise leaves its traces. Not for StatDP.
     at_least : {"inconclusive", "weak", "fair", "strong", "aligned", "exact"}, optional
         The minimum grade to pass, unless the run asks for a higher one.
     beyond : {"tell", "fail", "off"}, optional
-        What to do with a violation outside the declared inputs: with a record that is in no
-        example, more often or in another order; with answers that are in no pattern. By default the
-        report names it beside the verdict, which does not change; ``"fail"`` fails the test,
-        ``"off"`` does not look for any. For the sequential auditor and DP-Finder.
+        What to do with a violation outside the declared inputs. By default the report names it
+        beside the verdict, which does not change; ``"fail"`` fails the test, ``"off"`` does not
+        look for any. For the sequential auditor and DP-Finder.
 
     Examples
     --------

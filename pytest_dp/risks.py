@@ -13,10 +13,10 @@ import numpy as np
 from pytest_dp.basics.arrays import Floats
 from pytest_dp.basics.errors import ClaimError, MechanismError, invalid
 from pytest_dp.basics.reprs import SHORT_LENGTH, on_one_line
-from pytest_dp.claiming.checks import read_whole_number
 from pytest_dp.claiming.claim import Arguments, expand
 from pytest_dp.claiming.method_settings import Membership
-from pytest_dp.claiming.risk_declaration import Riskiest
+from pytest_dp.claiming.more_declarations import Riskiest
+from pytest_dp.claiming.setting_fields import read_whole_number
 from pytest_dp.claiming.settings import seed_of
 from pytest_dp.data.equality import key
 from pytest_dp.data.types import type_of

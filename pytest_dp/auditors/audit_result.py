@@ -15,7 +15,7 @@ class AuditResult(Result):  # noqa: D101  its base says it
 
     def __str__(self) -> str:
         """Return the outcome in a line."""
-        from pytest_dp.report.headline import headline
+        from pytest_dp.report.violation import headline
 
         why = f"; {self.reason}" if self.verdict == "inconclusive" else ""
         return f"{self.name}: {headline(self)}{why}"

@@ -9,9 +9,9 @@ from typing import Any
 
 from pytest_dp.basics.errors import ClaimError, invalid
 from pytest_dp.basics.reprs import on_one_line
-from pytest_dp.claiming.checks import is_strategy
 from pytest_dp.claiming.keywords import NUMBERS, PRIVACY, read_keywords
 from pytest_dp.claiming.method_settings import Membership
+from pytest_dp.claiming.setting_fields import is_strategy
 from pytest_dp.claiming.settings import NAMES as SETTINGS
 from pytest_dp.data.equality import key
 from pytest_dp.data.relations import (
@@ -233,47 +233,33 @@ def _promises_of_part(mechanism: Any, claimed: Promise) -> list[Guarantee]:
             f"composes: {name} has {len(expanded[0])} claims, by its params. Compose a function "
             "that calls it with the parameters used here, and has its own claim."
         )
-    alike = [promise for promise in promises if _counts(promise, claimed)]
+    alike = [promise for promise in promises if _covers(promise, claimed)]
     if not alike:
-        raise ClaimError(f"composes: {_other_neighbours(name, promises[0], claimed)}")
+        raise ClaimError(
+            f"composes: {name} has {_neighbours_text(promises[0])}, the whole has "
+            f"{_neighbours_text(claimed)}. Losses add up for the same neighbours only: write the "
+            "same neighbors= on both, such as neighbors='add_remove_one', also beside pairs=."
+        )
     return [promise.guarantee for promise in alike]
 
 
-def _counts(part: Promise, whole: Promise) -> bool:
-    """Return whether the promise of a part holds for all neighbours of the whole.
-
-    Where the relation of inputs is not known before they are looked up, for those of the same name.
-    """
+def _covers(part: Promise, whole: Promise) -> bool:
+    """Return whether the promise of a part holds for all neighbours of the whole."""
     if whole.relation:
         return part.relation is not None and part.relation.covers(whole.relation)
-    if whole.pairs is None:
-        return part.relation is None is part.pairs and part.inputs == whole.inputs
-    if not isinstance(whole.pairs, tuple):
-        return bool(part.pairs == whole.pairs)
-    if part.relation:  # the whole promises no more than these pairs
+    if isinstance(whole.pairs, tuple) and part.relation:  # it promises no more than these pairs
         return not any(part.relation.fault(*pair) for pair in whole.pairs)
-    given = part.pairs if isinstance(part.pairs, tuple) else ()
-    promised = {key(pair[::step]) for pair in given for step in (1, -1)}
-    return all(key(pair) in promised for pair in whole.pairs)
+    if isinstance(whole.pairs, tuple) and isinstance(part.pairs, tuple):
+        promised = {key(pair[::step]) for pair in part.pairs for step in (1, -1)}
+        return all(key(pair) in promised for pair in whole.pairs)
+    # What is looked up later is the same under the same name.
+    return part.relation is None and (part.inputs, part.pairs) == (whole.inputs, whole.pairs)
 
 
-def _other_neighbours(name: str, part: Promise, whole: Promise) -> str:
-    if part.relation and whole.relation:
-        return (
-            f"{name} has {part.relation}, the whole has {whole.relation}. "
-            "Losses add up for the same neighbours only: claim both with the same ones."
-        )
-    if part.relation is None and part.pairs is not None:
-        return (
-            f"{name} is claimed for its pairs= only, and the whole for others. Allowed: parts that "
-            "promise it for all neighbours of the whole. If it does, write neighbors= beside "
-            f"pairs= of {name}, such as neighbors='add_remove_one', or inputs= in its place."
-        )
-    which = name if part.relation is None else "the whole"
-    return (
-        f"{name} and the whole may have other neighbours, as {which} does not say which are. "
-        "Write the same neighbors= on both, such as neighbors='add_remove_one'."
-    )
+def _neighbours_text(promise: Promise) -> str:
+    if promise.relation:
+        return str(promise.relation)
+    return "inputs= by a name" if promise.pairs is None else "its pairs= only"
 
 
 def _name(mechanism: Any) -> str:

@@ -12,10 +12,15 @@ from typing import Any
 
 from pytest_dp.basics.errors import ClaimError, did_you_mean, invalid
 from pytest_dp.basics.reprs import LINE_WIDTH, on_one_line
-from pytest_dp.claiming.checks import Check, function, is_strategy, read_choice, read_whole_number
-from pytest_dp.claiming.ranges import NumberRange
-from pytest_dp.claiming.risk_declaration import Riskiest, risk_claim
-from pytest_dp.claiming.setting_fields import FIELDS
+from pytest_dp.claiming.more_declarations import NumberRange, Riskiest, risk_claim
+from pytest_dp.claiming.setting_fields import (
+    FIELDS,
+    Check,
+    function,
+    is_strategy,
+    read_choice,
+    read_whole_number,
+)
 from pytest_dp.claiming.settings import Settings, read_field
 from pytest_dp.data.neighbours import MAX_PAIRS
 from pytest_dp.data.relations import RELATIONS, Relation, of_function

@@ -10,7 +10,7 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 from pytest_dp.basics.errors import ClaimError, invalid
-from pytest_dp.claiming.checks import (
+from pytest_dp.claiming.setting_fields import (
     Check,
     flag,
     function,
@@ -221,27 +221,18 @@ def _classifier(name: str, value: Any) -> Any:
                 'pip install "pytest-dp[sklearn]", or write classifier="additive".'
             )
         return value
-    lacks = [name for name in ("fit", "predict_proba") if not callable(getattr(value, name, None))]
-    if lacks or isinstance(value, type):
-        raise invalid(name, value, _what_to_write(value, lacks))
+    if isinstance(value, type):
+        raise invalid(name, value, f"It is a class: write {value.__name__}().")
+    if not all(callable(getattr(value, name, None)) for name in ("fit", "predict_proba")):
+        kind = type(value).__name__
+        raise invalid(
+            name,
+            value,
+            f"Allowed: {', '.join(map(repr, CLASSIFIERS))}, or an object with fit(X, y) and "
+            "predict_proba(X), such as sklearn.linear_model.LogisticRegression() or "
+            f"sklearn.calibration.CalibratedClassifierCV({kind}(...)).",
+        )
     return value
-
-
-def _what_to_write(value: Any, lacks: list[str]) -> str:
-    """Return advice for a class, or for an object that lacks a method of classifiers."""
-    name = value.__name__ if isinstance(value, type) else type(value).__name__
-    calibrated = f"sklearn.calibration.CalibratedClassifierCV({name}(...))"
-    if name in ("SVC", "NuSVC"):
-        old = f"{name}(probability=True)"
-        return f"It has no predict_proba. Write {calibrated} or, before scikit-learn 1.9, {old}."
-    if not lacks:
-        return f"It is a class: write {name}()."
-    wrap = lacks == ["predict_proba"] and hasattr(value, "decision_function")
-    return (
-        f"It has no {' and no '.join(lacks)}. Allowed: {', '.join(map(repr, CLASSIFIERS))}, or an "
-        "object with fit(X, y) and predict_proba(X), such as sklearn.linear_model."
-        f"LogisticRegression(){f', or {calibrated}' if wrap else ''}."
-    )
 
 
 def _canaries(name: str, value: Any) -> Any:

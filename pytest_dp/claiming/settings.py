@@ -10,7 +10,10 @@ from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 from pytest_dp.basics.errors import ClaimError, invalid
-from pytest_dp.claiming.checks import (
+from pytest_dp.claiming.method_settings import METHODS, SEQUENTIAL, Membership, Method, read_method
+from pytest_dp.claiming.setting_fields import (
+    FIELDS,
+    SEARCHES,
     Check,
     flag,
     function,
@@ -19,8 +22,6 @@ from pytest_dp.claiming.checks import (
     read_choice,
     read_whole_number,
 )
-from pytest_dp.claiming.method_settings import METHODS, SEQUENTIAL, Membership, Method, read_method
-from pytest_dp.claiming.setting_fields import FIELDS, SEARCHES
 
 MORE_SEARCHES = ("symbolic", "gradient")
 """What searches only if it is asked for: it takes seconds, and z3 or numbers to move."""

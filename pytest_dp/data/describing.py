@@ -1,7 +1,7 @@
 """Values as text, type by type; datasets and other inputs on one line.
 
 A way of writing is a subclass of `Visitor`: `Describer` for people, `python_source.SourceWriter`
-for Python, and `records.stable_texts.Canonical`, which is the same in every process. It says what
+for Python, and `records.identity.Canonical`, which is the same in every process. It says what
 differs. What a type of dataset adds to each of them is said by its `types.DataType`.
 """
 

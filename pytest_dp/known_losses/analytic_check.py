@@ -16,7 +16,7 @@ from pytest_dp.auditors.loss_oracle import KnownLosses, Proposal
 from pytest_dp.auditors.pair_state import PairState
 from pytest_dp.auditors.pairs_in_play import ClaimPairs
 from pytest_dp.auditors.session import Session
-from pytest_dp.claiming.checks import is_strategy
+from pytest_dp.claiming.setting_fields import is_strategy
 from pytest_dp.known_losses.known import (
     KEPT_RUNS,
     TOO_FEW,

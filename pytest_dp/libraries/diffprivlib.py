@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from pytest_dp.basics.errors import ClaimError, invalid
-from pytest_dp.claiming.claims_table import Claimed
+from pytest_dp.claiming.more_declarations import Claimed
 from pytest_dp.declaration import values
 from pytest_dp.libraries import import_library, refuse_promises
 

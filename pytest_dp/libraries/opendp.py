@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.basics.errors import ClaimError, invalid
-from pytest_dp.claiming.claims_table import Claimed
+from pytest_dp.claiming.more_declarations import Claimed
 from pytest_dp.declaration import Queries, add_remove_one, queries, replace_one, values
 from pytest_dp.libraries import import_library, profile, refuse_promises
 from pytest_dp.pairs import patterns

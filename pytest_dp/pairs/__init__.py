@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from pytest_dp.basics.errors import ClaimError
-from pytest_dp.claiming.checks import is_strategy
 from pytest_dp.claiming.claim import Claim, Promise, fit_relation
+from pytest_dp.claiming.setting_fields import is_strategy
 from pytest_dp.data import describe, ends_first
 from pytest_dp.data.ordering import distinct
 from pytest_dp.data.relations import OfFunction, OfQueries, OfRecords, Pair, Relation

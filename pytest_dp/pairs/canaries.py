@@ -11,7 +11,7 @@ import numpy as np
 from pytest_dp.basics.arrays import Bools
 from pytest_dp.basics.errors import ClaimError
 from pytest_dp.basics.reprs import plural
-from pytest_dp.claiming.checks import is_strategy
+from pytest_dp.claiming.setting_fields import is_strategy
 from pytest_dp.data import describe_record, key, kind_of, records_of
 from pytest_dp.data.conversion import length, no_dataset, rebuilt
 from pytest_dp.data.fields import fields_of, with_field

@@ -11,8 +11,8 @@ from pkgutil import iter_modules
 from typing import Any
 
 from pytest_dp.basics.errors import ClaimError, did_you_mean, invalid
-from pytest_dp.claiming.checks import is_strategy
 from pytest_dp.claiming.keywords import read_pairs
+from pytest_dp.claiming.setting_fields import is_strategy
 from pytest_dp.data import describe, kind_of
 from pytest_dp.data.neighbours import MAX_PAIRS
 from pytest_dp.declaration import Queries, Values

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.basics.errors import ClaimError, invalid
-from pytest_dp.claiming.risk_declaration import Riskiest
+from pytest_dp.claiming.more_declarations import Riskiest
 from pytest_dp.data import describe, describe_record, kind_of
 from pytest_dp.data.equality import key
 from pytest_dp.data.fields import cells_of

@@ -16,9 +16,17 @@ import pytest
 
 from pytest_dp.basics import clocks  # noqa: F401  ahead of tests that move the time
 from pytest_dp.claiming.setting_fields import OPTIONS, flag_of, shown_default
-from pytest_dp.plugin.claim_session import PLUGIN, ClaimSession, claim_session_of
-from pytest_dp.plugin.names import MARKER, claims_path, has_claims, ini, option_or_ini
-from pytest_dp.plugin.outcomes import TOLD, Outcomes, tell
+from pytest_dp.plugin.claim_session import (
+    MARKER,
+    PLUGIN,
+    ClaimSession,
+    claim_session_of,
+    claims_path,
+    has_claims,
+    ini,
+    option_or_ini,
+)
+from pytest_dp.plugin.outcomes import Outcomes
 
 _MENTION = b"dp_claim"
 
@@ -56,9 +64,9 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
     """Add the hooks that others can implement."""
-    from pytest_dp.plugin import hooks
+    from pytest_dp.plugin import outcomes
 
-    pluginmanager.add_hookspecs(hooks)
+    pluginmanager.add_hookspecs(outcomes)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -94,11 +102,9 @@ def claims_on_record(config: pytest.Config) -> bool:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """Hand the seed of this run to each xdist worker, and where to tell what it collected."""
+    """Hand the seed and the cluster of this run to each xdist worker."""
     for name in ("seed", "backend"):
         node.workerinput[f"dp_{name}"] = getattr(node.config.option, f"dp_{name}", None)
-    file = claim_session_of(node.config).collected_file
-    node.workerinput[TOLD] = None if file is None else str(file)
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
@@ -145,22 +151,20 @@ def pytest_pycollect_makeitem(
     return collected
 
 
-@pytest.hookimpl(trylast=True)
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Find claims that no test audits."""
-    if claim_session_of(config).marked:
+    """Find claims on classes and modules that no test audits, before any tests are left out."""
+    marked = any(item.get_closest_marker(MARKER) is not None for item in items)
+    # With ids and --lf, some tests of a class or module were not collected.
+    is_partial = getattr(config.option, "lf", False) or any("::" in arg for arg in config.args)
+    if marked and not is_partial:
         from pytest_dp.plugin.markers import refuse_unaudited
 
-        refuse_unaudited(claim_session_of(config).marked, items)
+        refuse_unaudited(items)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Compute the project's digest before the first run, if earlier evidence counts.
-
-    A worker may crash in a run. It first reports its claims to the main process.
-    """
-    if hasattr(session.config, "workerinput"):
-        tell(session.config, session.items)
+    """Compute the project's digest before the first run, if earlier evidence counts."""
     if "pytest_dp.plugin.options" in sys.modules:  # as an option was given, or a profile loaded
         from pytest_dp.plugin.options import accumulates, only_changed
 
@@ -174,15 +178,10 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 def pytest_make_collect_report(
     collector: pytest.Collector,
 ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-    """Note the content of a module or class, and add claims of a module that were lost."""
-    report, session = (yield), claim_session_of(collector.config)
-    if isinstance(collector, pytest.Module | pytest.Class):
-        session.contents[collector] = report.result if report.passed else None
-        if any(marker.name == MARKER for marker in collector.own_markers):
-            session.marked.append(collector)
-    if not isinstance(collector, pytest.Module):
-        return report
-    if report.passed and collector in session.searched:
+    """Add claims of a module that were lost."""
+    report = yield
+    if report.passed and collector in claim_session_of(collector.config).searched:
+        assert isinstance(collector, pytest.Module)
         declaration = sys.modules.get("pytest_dp.declaration")
         if declaration is not None and collector.obj.__name__ in declaration.DECLARED:
             from pytest_dp.plugin.collect import lost_items
@@ -246,12 +245,7 @@ def pytest_report_teststatus(report: pytest.TestReport) -> Any:
     return None
 
 
-def pytest_unconfigure(config: pytest.Config) -> None:
-    """Leave no worker process running, and no profile that this run registered or loaded."""
-    if "pytest_dp.claiming.profiles" in sys.modules:
-        profiles = sys.modules["pytest_dp.claiming.profiles"]
-        profiles.restore_profiles(claim_session_of(config).profiles)
-    if "pytest_dp.records.identity" in sys.modules:
-        sys.modules["pytest_dp.records.identity"].forget_digests()
+def pytest_unconfigure() -> None:
+    """Leave no worker process running."""
     if "pytest_dp.running.workers" in sys.modules:
         sys.modules["pytest_dp.running.workers"].stop()

@@ -12,17 +12,13 @@ import pytest
 from pytest_dp.basics.errors import ClaimError, InconclusiveWarning, PytestDPError
 from pytest_dp.claiming.claim import Claim, expand, variants
 from pytest_dp.claiming.setting_fields import FIELDS, GRADES
-from pytest_dp.plugin.claim_session import audits_of, claim_session_of
-from pytest_dp.plugin.failure import represent
+from pytest_dp.plugin.claim_session import MARKER, audits_of, claim_session_of, reports
 from pytest_dp.plugin.markers import closest_markers, place, read_marker, takes_dp_check
-from pytest_dp.plugin.names import MARKER, reports
 from pytest_dp.plugin.options import only_changed, settings_of
-from pytest_dp.plugin.progress import Progress
+from pytest_dp.plugin.terminal import Progress, represent
 from pytest_dp.report.alarms import junit_properties
-from pytest_dp.report.headline import headline
 from pytest_dp.report.record import Record, claim_fields
-from pytest_dp.report.violation import violation
-from pytest_dp.results.outcome import MAX_FAIR, MAX_STRONG
+from pytest_dp.report.violation import headline, violation
 from pytest_dp.running.streams import claim_seed
 
 if TYPE_CHECKING:  # audits load much, and a claim that is unchanged needs none of it
@@ -47,7 +43,7 @@ def audit_or_look_up(
     __tracebackhide__ = True
     looked = None
     if only_changed(item.config):
-        from pytest_dp.plugin.unchanged import PassLookup
+        from pytest_dp.plugin.earlier import PassLookup
 
         looked = PassLookup(item, mechanism, claim, place(item))
     if looked is not None and looked.record is not None:
@@ -74,8 +70,7 @@ def run_audit(
     `number` counts the audits of a test.
     """
     from pytest_dp.auditors import run
-    from pytest_dp.plugin.earlier import Earlier
-    from pytest_dp.plugin.pair_files import with_file
+    from pytest_dp.plugin.earlier import Earlier, with_file
     from pytest_dp.running import deadline
 
     settings = settings_of(item.config, claim)
@@ -84,13 +79,12 @@ def run_audit(
     ends_early = settings.method.name in FIELDS["margin"].methods and settings.margin > 1
     goal = claim.promise.guarantee.with_noise_over(settings.margin) if ends_early else None
     earlier = Earlier(item, number, claim, mechanism, settings)
+    root, stderr = item.config.rootpath, claim_session_of(item.config).stderr
     shown = Progress(item.config, item.name, settings.max_seconds, goal)
-    with shown as progress:
-        root = item.config.rootpath
-        with deadline.writing_to(claim_session_of(item.config).stderr):
-            result = run(
-                claim, mechanism, settings, item.nodeid, root, progress.wanted, earlier.past
-            )
+    with shown as progress, deadline.writing_to(stderr):
+        # an audit needs time to say how far it is
+        show = progress.show if progress.writer is not None else None
+        result = run(claim, mechanism, settings, item.nodeid, root, show, earlier.past)
     earlier.keep(result)
     result = with_file(item, number, mechanism, keywords, result)
     audits_of(item).made.append((number, mechanism, claim, result))
@@ -126,24 +120,21 @@ def _untold(item: pytest.Item, claim: Claim) -> str:
     """Return why an audit that told nothing fails its test, and what to do."""
     asked = settings_of(item.config, claim).at_least
     lenient = replace(claim, effort={**claim.effort, "at_least": GRADES[0]})
-    if settings_of(item.config, lenient).at_least != GRADES[0]:  # options ask for it
-        return f"at_least={asked!r} asks for a pass: do what the line above says."
     profile = claim_session_of(item.config).profile
     by = f" (profile {profile})" if profile and "at_least" not in claim.effort else ""
-    return (
-        f"at_least={asked!r}{by} asks for a pass: do what the line above says, or accept that "
-        f"nothing is known, with at_least={GRADES[0]!r} in the claim."
-    )
+    said = f"at_least={asked!r}{by} asks for a pass: do what the line above says"
+    if settings_of(item.config, lenient).at_least != GRADES[0]:  # options ask for it
+        return f"{said}."
+    return f"{said}, or accept that nothing is known, with at_least={GRADES[0]!r} in the claim."
 
 
 def _too_little(result: AuditResult, at_least: str) -> str:
     """Return why a pass is worth too little to be one; empty if it is not."""
-    if result.verdict != "no violation":
+    is_pass = result.verdict == "no violation"
+    if not is_pass or GRADES.index(result.strength) >= GRADES.index(at_least):
         return ""
-    if GRADES.index(result.strength) < GRADES.index(at_least):
-        asked = f"The pass is {result.strength}, and at_least={at_least!r} is asked for"
-        return f"{asked}: {_remedy(result, at_least)}."
-    return ""
+    asked = f"The pass is {result.strength}, and at_least={at_least!r} is asked for"
+    return f"{asked}: {_remedy(result, at_least)}."
 
 
 def _remedy(result: AuditResult, at_least: str) -> str:
@@ -153,24 +144,20 @@ def _remedy(result: AuditResult, at_least: str) -> str:
     if result.far_below is not None:
         return "less noise, or features= in which inputs differ, may help"
     if at_least in ("aligned", "exact"):
-        source = "computed from all possible outcomes" if at_least == "exact" else "computed"
         why = f", and here none was found ({result.not_exact})" if result.not_exact else ""
-        return f"this grade needs a loss that is {source}{why}"
+        return f"this grade needs a loss that is computed{why}"
     if not result.stopped_early:
         return "more samples or seconds may help"
-    needed = MAX_STRONG if at_least == "strong" else MAX_FAIR
-    if result.margin is not None and result.margin > needed:
-        return f"the audit stopped at margin={result.margin:g}, and margin={needed:g} may help"
     return (
-        "the audit stopped by itself, so more samples or seconds alone change nothing; "
-        "margin=None, which uses all of them, may help"
+        "the audit stopped by itself, so more samples or seconds alone change nothing; a smaller "
+        "margin, or margin=None, which uses all of them, may help"
     )
 
 
 def checker(request: pytest.FixtureRequest) -> Any:
     """Return the function that the fixture ``dp_check`` gives to a test."""
     item: pytest.Item = request.node
-    _, markers = closest_markers(item)
+    markers = closest_markers(item)
     if not markers:
         pytest.fail(
             "dp_check audits the claim of the test's marker, and this test has none. Write "
@@ -225,7 +212,11 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
     ours = isinstance(error, PytestDPError)
     if ours and (call.when == "setup" or call.excinfo is None):
         report.longrepr = represent(error, item.config, item.path, place(item)[1])  # type: ignore[arg-type]
-    if hasattr(report, "wasxfail") and _is_inconclusive(error) and _expects_violation(item):
+    if (
+        hasattr(report, "wasxfail")
+        and _is_a(error, "InconclusiveAudit")
+        and _expects_violation(item)
+    ):
         del report.wasxfail  # what is not known to be broken is not the violation that was expected
         report.outcome = "failed"
         report.longrepr = f"{UNTOLD}\n{error}"
@@ -239,7 +230,7 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
         return
     passed = report.outcome != "failed"  # for an xfail, a violation is no alarm
     records = _of_results(item, error, passed)
-    if unaudited and not _is_verdict(error):
+    if unaudited and not _is_a(error, "PrivacyViolation", "InconclusiveAudit"):
         path, line = place(item)
         message = str(error) if ours else f"{type(error).__name__}: {error}"
         record = Record.of_error(item.nodeid, path, line, message, seconds=call.duration)
@@ -250,17 +241,10 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
         report.__dict__["dp_records"] = [record.as_dict() for record in records]
 
 
-def _is_verdict(error: BaseException | None) -> bool:
+def _is_a(error: BaseException | None, *names: str) -> bool:
     """Return whether an error is the verdict of an audit; its module is loaded only then."""
-    results = sys.modules.get("pytest_dp.auditors.audit_result")
-    verdicts = () if results is None else (results.PrivacyViolation, results.InconclusiveAudit)
-    return isinstance(error, verdicts)
-
-
-def _is_inconclusive(error: BaseException | None) -> bool:
-    """Return whether an audit ended with too little known for the grade that was asked for."""
-    results = sys.modules.get("pytest_dp.auditors.audit_result")
-    return results is not None and isinstance(error, results.InconclusiveAudit)
+    module = sys.modules.get("pytest_dp.auditors.audit_result")
+    return any(isinstance(error, getattr(module, name)) for name in names if module is not None)
 
 
 def _expects_violation(item: pytest.Item) -> bool:

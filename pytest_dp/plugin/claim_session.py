@@ -1,10 +1,11 @@
-"""The state of one run of pytest: what the hooks of this plugin leave for each other."""
+"""The state of one run of pytest, and how its options are read.
+
+Every run of pytest loads this module, so it imports next to nothing.
+"""
 
 from __future__ import annotations
 
 import os
-import sys
-import tempfile
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -13,8 +14,12 @@ from typing import Any
 
 import pytest
 
+from pytest_dp.claiming.setting_fields import OPTIONS
+
+MARKER = "dp_claim"
 PLUGIN = "dp_session"
 """The name under which pytest knows the `ClaimSession`."""
+_CLAIMS = "__dp_claims__"
 
 
 @dataclass(slots=True)
@@ -42,53 +47,38 @@ class ClaimSession:
     ----------
     parser : pytest.Parser
         It knows what options are called, and which of them take values.
-    profiles : tuple or None
-        The profiles in use as pytest started; None if their module was not loaded.
     profile : str
         The name of the profile of this run, where it says anything.
     stderr : int or None
         A copy of the file descriptor of errors, from before pytest captured it.
-    marked : list of Collector
-        Modules and classes with a claim as their marker.
-    contents : dict
-        Of a module or class: all tests and classes in it; None where that is not known.
     searched : set of Collector
         Modules of which pytest looked at each name, which it does not for doctests.
     audits : dict
         The `Audits` of each test.
-    typed : frozenset of str, or None
-        The result of `selection.typed_options`, once it is known.
     """
 
     def __init__(self, parser: pytest.Parser) -> None:
         self.parser = parser
-        profiles = sys.modules.get("pytest_dp.claiming.profiles")
-        self.profiles = profiles.in_use() if profiles is not None else None
         self.profile = ""
         self.stderr: int | None = None
-        self.marked: list[pytest.Collector] = []
-        self.contents: dict[Any, list[pytest.Item | pytest.Collector] | None] = {}
         self.searched: set[pytest.Collector] = set()
         self.audits: dict[pytest.Item, Audits] = {}
-        self.typed: frozenset[str] | None = None
-        self._clean_up: Any = None
+        self._config: Any = None
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_configure(self, config: pytest.Config) -> None:
         """Keep a way to write to the terminal while pytest captures what tests print."""
-        self._clean_up = config.add_cleanup
+        self._config = config
         with suppress(OSError):  # there is none
             self.stderr = os.dup(2)
             config.add_cleanup(partial(os.close, self.stderr))
 
     @cached_property
-    def collected_file(self) -> Path | None:
-        """The file by which workers of pytest-xdist say what they collect; None without one."""
-        with suppress(OSError):
-            folder = tempfile.TemporaryDirectory(prefix="pytest-dp-")
-            self._clean_up(folder.cleanup)
-            return Path(folder.name, "claims.json")
-        return None
+    def typed(self) -> frozenset[str]:
+        """The names of options that are not as the ini file with its ``addopts`` says."""
+        by_files = vars(self.parser.parse_known_args(self._config.getini("addopts")))
+        given = vars(self._config.option).items()
+        return frozenset(name for name, value in given if value != by_files.get(name))
 
 
 def claim_session_of(config: pytest.Config) -> ClaimSession:
@@ -101,3 +91,49 @@ def claim_session_of(config: pytest.Config) -> ClaimSession:
 def audits_of(item: pytest.Item) -> Audits:
     """Return the audits of a test."""
     return claim_session_of(item.config).audits.setdefault(item, Audits())
+
+
+def ini(config: pytest.Config, name: str) -> Any:
+    """Return the value of an ini key; None if it is not set."""
+    try:
+        return config.getini(f"dp_{name}")
+    except (pytest.UsageError, TypeError, ValueError) as error:
+        is_flag = name in OPTIONS and OPTIONS[name].kind == "flag"
+        allowed = " Allowed: true or false." if is_flag else ""
+        raise pytest.UsageError(f"ini key dp_{name}: {error}.{allowed}") from None
+
+
+def option_or_ini(config: pytest.Config, name: str) -> Any:
+    """Return the value of an option or, if it is not given, of its ini key."""
+    option = getattr(config.option, f"dp_{name}", None)
+    return ini(config, name) if option is None else option
+
+
+def claims_path(config: pytest.Config) -> Path:
+    """Return the file of this run: beside the ini file, or at the root of the tests.
+
+    Its name is fixed: else a change of settings could put a file of weaker claims in its place.
+    """
+    root = config.inipath.parent if config.inipath is not None else config.rootpath
+    return root / "dp-claims.json"
+
+
+def reports(config: pytest.Config) -> list[Path]:
+    """Return the files of the options, and those of the ini key, which are relative to the root."""
+    typed = map(Path, getattr(config.option, "dp_report", None) or ())
+    return [*typed, *(config.rootpath / line for line in ini(config, "report") or ())]
+
+
+def has_claims(obj: object) -> bool:
+    """Return whether an object has a claim or, if it is a class, something in its body has one.
+
+    Asks carefully: mocks make up any attribute, and proxies may raise anything when touched.
+    """
+    try:
+        if type(getattr(obj, _CLAIMS, None)) is tuple:
+            return True
+        inside = list(vars(obj).values()) if issubclass(type(obj), type) else []
+        inside += [value.__func__ for value in inside if type(value) in (classmethod, staticmethod)]
+        return any(type(getattr(value, _CLAIMS, None)) is tuple for value in inside)
+    except Exception:  # whatever it raises, it was not made by @dp_claim
+        return False

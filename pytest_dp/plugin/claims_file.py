@@ -9,15 +9,19 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Generator
-from typing import Any
+from contextlib import suppress
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_dp.plugin.claim_session import audits_of
-from pytest_dp.plugin.claims_of_run import ClaimsOfRun
-from pytest_dp.plugin.failure import count_as_error
-from pytest_dp.plugin.names import MARKER, claims_path, ini
-from pytest_dp.plugin.selection import scope, typed_options
+from pytest_dp.basics.errors import ClaimsFileError
+from pytest_dp.plugin.claim_session import MARKER, audits_of, claim_session_of, claims_path, ini
+from pytest_dp.plugin.terminal import count_as_error
+
+if TYPE_CHECKING:
+    from pytest_dp.report.record import Record
 
 CHOICES = ("auto", "check", "update", "off")
 _JUDGED = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
@@ -33,7 +37,11 @@ def _mode(config: pytest.Config, worker: bool) -> str:
         raise pytest.UsageError(
             f"{where}: Invalid claims={mode!r}. Valid choices: {', '.join(map(repr, CHOICES))}."
         )
-    if mode in ("update", "off") and not worker and "dp_claims" not in typed_options(config):
+    if (
+        mode in ("update", "off")
+        and not worker
+        and "dp_claims" not in claim_session_of(config).typed
+    ):
         raise pytest.UsageError(
             f"dp_claims={mode} stands in a file, where a change would not be seen. Allowed there: "
             f"auto and check. Write --dp-claims={mode} on the command line."
@@ -55,8 +63,46 @@ def register_claims_file(config: pytest.Config) -> None:
     config.pluginmanager.register(ClaimsFile(config, file, mode == "update"), "dp_claims_file")
 
 
-class ClaimsFile(ClaimsOfRun):
-    """The hooks by which the claims of a run are seen, compared and told."""
+class ClaimsFile:
+    """The claims of a run, by the node ids of their tests, and hooks by which they are found.
+
+    Attributes
+    ----------
+    tests : dict
+        The tests with claims: their ``id`` in the file, ``path`` and ``line``, the ``entry`` of the
+        claim as far as that is known without an audit, and whether it is ``left_out`` of the run.
+    audited : dict
+        The number of each audit, the entry of its claim, and whether the test expects it to be
+        broken.
+    ended : dict
+        ``"ran"``, or why it did not, in words; empty where it has not come to an end.
+    failed : set
+    uncollected, stopped : bool
+        Whether something could not be collected; whether the run ended before all tests were run.
+    lines : list of str
+        What is worth knowing at the end.
+    failures : list of Record
+        What no test could fail with: a claim that none was about, or the file itself.
+    """
+
+    def __init__(self, config: pytest.Config, file: Path, update: bool) -> None:
+        self.config, self.file, self.update = config, file, update
+        self.tests: dict[str, dict[str, Any]] = {}
+        self.audited: dict[str, list[Any]] = {}
+        self.ended: dict[str, str] = {}
+        self.failed: set[str] = set()
+        self.uncollected = self.stopped = False
+        self.lines: list[str] = []
+        self.failures: list[Record] = []
+
+    @cached_property
+    def recorded(self) -> dict[str, Any] | None:
+        """The entries on record; None where there are none, which is told as the run ends."""
+        from pytest_dp.records.entries import load_entries
+
+        with suppress(ClaimsFileError):
+            return load_entries(self.file) if self.file.exists() else None
+        return None
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection_modifyitems(
@@ -69,14 +115,8 @@ class ClaimsFile(ClaimsOfRun):
         for item in before:
             from pytest_dp.plugin.claims_judged import describe_test
 
-            gone = "deselected" if id(item) in self._announced else "removed"
-            state = "collected" if id(item) in left else gone
-            self.tests[item.nodeid] = describe_test(item, self.file, state)
+            self.tests[item.nodeid] = describe_test(item, self.file, id(item) not in left)
         return outcome
-
-    def pytest_deselected(self, items: list[pytest.Item]) -> None:
-        """Note the items that pytest reports as deselected."""
-        self._announced |= {id(item) for item in items}
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
@@ -136,20 +176,9 @@ class ClaimsFile(ClaimsOfRun):
         if self.stopped and not self.tests:  # as workers crashed
             self.uncollected = True
         self.stopped = bool(self.stopped or session.shouldstop or session.shouldfail)
-        if self.update or not self._about_none():
-            from pytest_dp.plugin.claims_judged import conclude_claims
+        from pytest_dp.plugin.claims_judged import conclude_claims
 
-            conclude_claims(self, session)
-
-    def _about_none(self) -> bool:
-        """Return whether this run had no claims at all, so that nothing needs to be loaded."""
-        if self.tests:
-            return False
-        try:
-            names = list(json.loads(self.file.read_text(encoding="utf-8"))["claims"])
-        except Exception:  # what is wrong with it is said by `conclude`
-            return False
-        return not any(map(scope(self.config, self.file.parent), names))
+        conclude_claims(self, session)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print changes of claims on record; failures and updates with -q, too."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from fnmatch import fnmatch
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,13 +16,12 @@ import pytest
 from pytest_dp.basics.errors import ClaimsFileError, WeakenedClaim
 from pytest_dp.basics.reprs import plural
 from pytest_dp.claiming.claim import Claim
-from pytest_dp.plugin.claim_session import audits_of
-from pytest_dp.plugin.claims_of_run import ClaimsOfRun
-from pytest_dp.plugin.failure import decorator_source, relative, represent
+from pytest_dp.plugin.claim_session import audits_of, claim_session_of
+from pytest_dp.plugin.claims_file import ClaimsFile
 from pytest_dp.plugin.markers import place
 from pytest_dp.plugin.options import settings_of_files
-from pytest_dp.plugin.selection import leaves_out, scope
-from pytest_dp.records.entries import Entry, entry
+from pytest_dp.plugin.terminal import relative, represent
+from pytest_dp.records.entries import Entry, entry, load_entries, write_entries
 from pytest_dp.records.judging import (
     Collected,
     counterparts,
@@ -32,12 +33,14 @@ from pytest_dp.records.judging import (
     test_of,
     update_entries,
 )
-from pytest_dp.records.storing import alone, load_entries
-from pytest_dp.records.storing import write_entries as store
 from pytest_dp.report.record import Record
 
 _GROUP = re.compile(r"@[^\]@]*$")
 """What xdist appends to an id with ``--dist=loadgroup``."""
+
+_SELECTING = {"keyword", "markexpr", "deselect", "lf", "stepwise", "stepwise_skip"}
+_SELECTING |= {"testmon", "picked", "splits", "group", "shard_id", "num_shards"}
+"""Options that leave tests out of one run, of pytest and of common plugins."""
 
 
 def id_of(file: Path, test: Path, nodeid: str, marks: Collection[str] = ()) -> str:
@@ -48,8 +51,8 @@ def id_of(file: Path, test: Path, nodeid: str, marks: Collection[str] = ()) -> s
     return relative(test, file.parent) + colons + name
 
 
-def describe_test(item: pytest.Item, file: Path, state: str) -> dict[str, Any]:
-    """Describe a test without an audit, as in `ClaimsOfRun.tests`."""
+def describe_test(item: pytest.Item, file: Path, left_out: bool) -> dict[str, Any]:
+    """Describe a test without an audit, as in `ClaimsFile.tests`."""
     path, line = place(item)
     marks = sorted({mark.name for mark in item.iter_markers()})
     claim = getattr(item, "claim", None)
@@ -58,7 +61,7 @@ def describe_test(item: pytest.Item, file: Path, state: str) -> dict[str, Any]:
         "path": path,
         "line": line,
         "entry": _entry(item, claim) if isinstance(claim, Claim) else None,
-        "state": state,
+        "left_out": left_out,
     }
 
 
@@ -67,9 +70,9 @@ def _entry(item: pytest.Item, claim: Claim, resolved: Any = None) -> Entry:
 
 
 def entries_of(
-    seen: ClaimsOfRun, item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport
+    seen: ClaimsFile, item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport
 ) -> list[tuple[int, Entry, bool]]:
-    """Return the audits of a test, as `ClaimsOfRun.audited` has them."""
+    """Return the audits of a test, as `ClaimsFile.audited` has them."""
     raised = getattr(call.excinfo.value, "result", None) if call.excinfo is not None else None
     known = seen.tests.get(item.nodeid, {}).get("entry") or {}
     before = {name: known[name] for name in ("effort", "params") if name in known}
@@ -83,7 +86,7 @@ def entries_of(
 
 
 def compare_with_record(
-    seen: ClaimsOfRun, item: pytest.Item, report: pytest.TestReport, audits: Sequence[Any]
+    seen: ClaimsFile, item: pytest.Item, report: pytest.TestReport, audits: Sequence[Any]
 ) -> None:
     """Let a test that passed fail for the first of its claims that is less than on record."""
     if seen.recorded is None or item.nodeid not in seen.tests:
@@ -93,14 +96,10 @@ def compare_with_record(
         on_record = name if name in seen.recorded else _on_record(seen, name, of_claim)
         told = judge_claim(seen.recorded, Collected(name, of_claim, on_record=on_record))
         if told is not None and told.fails and not expected:
-            hint = f"This is call {number} of dp_check in the test." if number > 1 else ""
-            path, start = place(item)
-            wanted = [re.compile(rf"\b{name}\s*=") for name in told.keywords]
-            lines = enumerate(decorator_source(item.path, start), start)
-            line = next((at for at, text in lines if any(p.search(text) for p in wanted)), start)
-            error = WeakenedClaim(message(told, seen.file.name, hint))
+            path, line = place(item)
+            error = WeakenedClaim(message(told, seen.file.name))
             report.outcome = "failed"
-            report.longrepr = represent(error, seen.config, item.path, line, start)
+            report.longrepr = represent(error, seen.config, item.path, line)
             record = _report_failure(item.nodeid, path, line, str(error))
             report.__dict__.setdefault("dp_records", []).append(record.as_dict())
             return
@@ -112,7 +111,7 @@ def _report_failure(name: str, path: str, line: int, said: str) -> Record:
     return replace(record, headline=" ".join(said.partition("\n\n")[0].split()))
 
 
-def _seen_ids(seen: ClaimsOfRun) -> set[str]:
+def _seen_ids(seen: ClaimsFile) -> set[str]:
     return {test["id"] for test in seen.tests.values()}
 
 
@@ -121,14 +120,14 @@ def _audit_id(name: str, number: int) -> str:
     return name if number == 1 else f"{name}#{number}"
 
 
-def _on_record(seen: ClaimsOfRun, name: str, of_claim: Entry) -> str:
+def _on_record(seen: ClaimsFile, name: str, of_claim: Entry) -> str:
     """Return the id on record of a claim while tests are still run; empty if it has none."""
     assert seen.recorded is not None
     found = {test["id"]: test["entry"] for test in seen.tests.values()} | {name: of_claim}
     return counterparts(seen.recorded, found, _seen_ids(seen)).get(name, "")
 
 
-def conclude_claims(seen: ClaimsOfRun, session: pytest.Session) -> None:
+def conclude_claims(seen: ClaimsFile, session: pytest.Session) -> None:
     """Compare with what is on record, or write it; fail the run for what no test failed with."""
     try:
         (_write if seen.update else _compare)(seen)
@@ -143,7 +142,7 @@ def conclude_claims(seen: ClaimsOfRun, session: pytest.Session) -> None:
         outcomes.reports[record.nodeid] = SimpleNamespace(dp_records=[record.as_dict()])
 
 
-def _compare(seen: ClaimsOfRun) -> None:
+def _compare(seen: ClaimsFile) -> None:
     """Look for what is on record and no test was about, and for what no test could fail with."""
     if not seen.file.exists():
         raise ClaimsFileError(
@@ -156,19 +155,18 @@ def _compare(seen: ClaimsOfRun) -> None:
     for judgement in told:
         claim = judgement.collected
         if judgement.fails and (claim is None or test_of(claim.id) not in failed):
-            file, line, hint = _place(seen, judgement.id, claim)
-            said = message(judgement, seen.file.name, hint)
+            file, line = _place(seen, judgement.id, claim)
+            said = message(judgement, seen.file.name)
             shown = relative(file, seen.config.rootpath)
             seen.failures.append(_report_failure(judgement.id, shown, line, said))
     seen.lines += summarize(told, seen.file.name)
 
 
-def _write(seen: ClaimsOfRun) -> None:
+def _write(seen: ClaimsFile) -> None:
     """Put on record what this run has found; what it was not about stays as it was."""
-    with alone(seen.file):
-        recorded = load_entries(seen.file)
-        entries = update_entries(recorded, list(_collected_claims(seen, recorded)), _expects(seen))
-        changed = store(seen.file, entries)
+    recorded = load_entries(seen.file)
+    entries = update_entries(recorded, list(_collected_claims(seen, recorded)), _expects(seen))
+    changed = write_entries(seen.file, entries)
     count = f"{plural(len(entries), 'claim')} on record"
     seen.lines.append(f"{seen.file.name}: {count}" + ("" if changed else ", as before"))
     altered = [name for name in entries.keys() & recorded if entries[name] != recorded[name]]
@@ -177,7 +175,7 @@ def _write(seen: ClaimsOfRun) -> None:
         seen.lines += [f"  {word}: {name}" for name in sorted(names)]
 
 
-def _collected_claims(seen: ClaimsOfRun, recorded: Mapping[str, Entry]) -> Iterator[Collected]:
+def _collected_claims(seen: ClaimsFile, recorded: Mapping[str, Entry]) -> Iterator[Collected]:
     """Yield the claims of all tests, with what is known of each."""
     audits = {
         node: seen.audited.get(node, [(1, test["entry"], False)])
@@ -190,10 +188,12 @@ def _collected_claims(seen: ClaimsOfRun, recorded: Mapping[str, Entry]) -> Itera
         if not broken or _not_audited(seen, node)
     }
     on_record = counterparts(recorded, found, _seen_ids(seen))
+    # else the command line itself may leave it out
+    is_whole = claim_session_of(seen.config).typed.isdisjoint(_SELECTING)
     for node, test in seen.tests.items():
         hidden, selected = _not_audited(seen, node), True
-        if test["state"] != "collected":
-            hidden, selected = _left_out(seen.config, test["state"])
+        if test["left_out"]:
+            hidden, selected = "left out: by addopts, by conftest.py or by a plugin", is_whole
         for number, audited, broken in audits[node]:
             name = _audit_id(test["id"], number)
             if not broken or hidden:
@@ -202,7 +202,7 @@ def _collected_claims(seen: ClaimsOfRun, recorded: Mapping[str, Entry]) -> Itera
                 yield Collected(name, None, "violated: as the test expects", selected, name)
 
 
-def _not_audited(seen: ClaimsOfRun, nodeid: str) -> str:
+def _not_audited(seen: ClaimsFile, nodeid: str) -> str:
     """Return why a collected test audited nothing; empty if it did, or if it failed."""
     ended = seen.ended.get(nodeid)
     if ended not in (None, "", "ran"):
@@ -214,16 +214,7 @@ def _not_audited(seen: ClaimsOfRun, nodeid: str) -> str:
     return "passed: without an audit" if ended else ""
 
 
-def _left_out(config: pytest.Config, state: str) -> tuple[str, bool]:
-    """Return why a test was left out, if somebody hides it; and whether this run is about it."""
-    if leaves_out(config, deselected=state == "deselected"):
-        return "", False
-    if state == "deselected":
-        return "deselected: by addopts, by conftest.py or by a plugin", True
-    return "removed: from the tests that were collected, by conftest.py or a plugin", True
-
-
-def _expects(seen: ClaimsOfRun) -> Callable[[str], bool]:
+def _expects(seen: ClaimsFile) -> Callable[[str], bool]:
     """Return a function that says whether this run should have found the claim of an id."""
     if seen.uncollected:
         return lambda name: False  # noqa: ARG005
@@ -239,18 +230,44 @@ def _expects(seen: ClaimsOfRun) -> Callable[[str], bool]:
     return is_expected
 
 
-def _place(seen: ClaimsOfRun, name: str, claim: Collected | None) -> tuple[Path, int, str]:
-    """Return a file, a line and a hint for a claim that no test was about."""
+def _place(seen: ClaimsFile, name: str, claim: Collected | None) -> tuple[Path, int]:
+    """Return a file and a line for a claim on record that no test could fail with."""
     for test in seen.tests.values():
         if claim is not None and test["id"] == test_of(claim.id):
-            return seen.config.rootpath / test["path"], int(test["line"]), ""
-    path = name.partition("::")[0]
+            return seen.config.rootpath / test["path"], int(test["line"])
     lines = seen.file.read_text(encoding="utf-8").splitlines()
-    line = next((at for at, text in enumerate(lines, 1) if f'"{name}"' in text), 1)
-    hint = ""
-    if not any(other.partition("::")[0] == path for other in _seen_ids(seen)):
-        hint = (
-            f"No claim of {path} was collected: look at testpaths, dp_modules, --ignore and "
-            "conftest.py."
+    return seen.file, next((at for at, text in enumerate(lines, 1) if f'"{name}"' in text), 1)
+
+
+def scope(config: pytest.Config, folder: Path) -> Callable[[str], bool]:
+    """Return a function that says whether this run should collect a claim, by its id."""
+    typed = claim_session_of(config).typed
+    if not typed.isdisjoint(("lf", "pyargs")):
+        return lambda name: False  # noqa: ARG005  whole files are left out, nobody knows which
+    here = config.invocation_params.dir
+    ignored = [here / path for path in (config.option.ignore or []) if "ignore" in typed]
+    globs = config.option.ignore_glob or [] if "ignore_glob" in typed else []
+    everything = config.args_source is pytest.Config.ArgsSource.TESTPATHS
+    wanted = [arg.partition("::") for arg in config.args]
+
+    def is_in_scope(name: str) -> bool:
+        path, _, test = name.partition("::")
+        file = Path(os.path.normpath(folder / path))
+        if any(_below(file, other) for other in ignored) or any(
+            fnmatch(str(file), str(here / pattern)) for pattern in globs
+        ):
+            return False
+        return everything or any(
+            _below(file, here / given) and _inside(test, part) for given, _, part in wanted
         )
-    return seen.file, line, hint
+
+    return is_in_scope
+
+
+def _below(file: Path, other: Path) -> bool:
+    other = Path(os.path.normpath(other))
+    return file == other or other in file.parents
+
+
+def _inside(test: str, part: str) -> bool:
+    return not part or test == part or test.startswith((f"{part}::", f"{part}["))

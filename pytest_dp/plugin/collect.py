@@ -1,13 +1,9 @@
-"""Claims as test items, those among them that no test item came of.
-
-A function that replaces another of the same name takes its claim away, and so does a decorator that
-returns a function of its own: unless somebody says so, a build stays green without the audit.
-"""
+"""Claims as test items, and failing items for claims of a module that no item came of."""
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 from weakref import ref
@@ -16,13 +12,17 @@ import pytest
 
 from pytest_dp.basics.errors import ClaimError, InconclusiveWarning, PytestDPError, invalid
 from pytest_dp.claiming.claim import Claim, distinct_labels, expand
-from pytest_dp.claiming.claims_table import Claimed, Claims
+from pytest_dp.claiming.more_declarations import Claimed, Claims
 from pytest_dp.declaration import ATTRIBUTE, DECLARED, Declaration
-from pytest_dp.plugin.failure import represent
-from pytest_dp.plugin.names import MARKER, has_claims
+from pytest_dp.plugin.claim_session import MARKER, has_claims
+from pytest_dp.plugin.terminal import represent
 
-_NOTHING = object()
-"""What a name stands for that stands for nothing."""
+LOST = (
+    "This claim is lost, so nothing would be audited: no name of the module stands for the {} that "
+    "carries it. If there is another function of the same name, give one of them another name; if "
+    "a decorator made another function of it, put @dp_claim above that decorator, or use "
+    "functools.wraps in it; if something else holds it, give it a name of its own in the module."
+)
 
 
 class ClaimItem(pytest.Function):
@@ -78,23 +78,40 @@ class SourceModule(pytest.Module):
 
 
 def lost_items(collector: pytest.Module, items: Iterable[Any]) -> list[pytest.Item]:
-    """Return an item that fails for each claim of a module that none of its items is about."""
-    tested = [item.declaration for item in items if isinstance(item, ClaimItem)]
+    """Return an item that fails for each claim of a module that none of its items is about.
 
-    def written_here(declaration: Declaration) -> bool:
-        return _same_file(declaration.file, collector.path)
-
-    lost = _lost_claims(collector.obj, written_here, tested)
-    names = [name for _, name, _ in lost]
+    A function that replaces another one takes its claim away. One that was deleted, and that
+    nothing holds any more, was meant to go.
+    """
+    module = collector.obj
+    spec, declared = DECLARED.get(module.__name__, (None, []))
+    if spec is not vars(module).get("__spec__"):
+        return []  # of another module of that name, or from before it was imported again
+    tested = {id(item.declaration) for item in items if isinstance(item, ClaimItem)}
+    missing = [
+        entry
+        for entry in declared
+        if id(entry[0]) not in tested and _same_file(entry[0].file, collector.path)
+    ]
+    if missing:
+        gc.collect()  # classes refer to themselves
+    lost = [
+        (declaration, name.rpartition("<locals>.")[2] or "mechanism")
+        for declaration, name, mechanism in missing
+        if ("<locals>" not in name and name.partition(".")[0] in vars(module))
+        or not isinstance(mechanism, ref)
+        or mechanism() is not None
+    ]
+    names = [name for _, name in lost]
     return [
         _item(
             collector,
             f"{name}[{_label_of_fault('lost claim', names.count(name), declaration)}]",
             None,
             declaration,
-            error,
+            ClaimError(LOST.format(name)),
         )
-        for declaration, name, error in lost
+        for declaration, name in lost
     ]
 
 
@@ -155,13 +172,9 @@ def _of_table(collector: pytest.Module, name: str, table: Claims) -> Iterable[py
             yield _item(collector, item_name, entry.mechanism, entry.declaration, claim, marks)
 
 
-def _claims_of(
-    declaration: Declaration, problem: ClaimError | None = None
-) -> list[Claim | ClaimError]:
+def _claims_of(declaration: Declaration) -> list[Claim | ClaimError]:
     """Return a claim for each combination of parameters; or what is wrong."""
     try:
-        if problem is not None:
-            raise problem
         return [*expand(declaration.keywords)]
     except ClaimError as error:
         return [error]
@@ -175,12 +188,11 @@ def _declarations(obj: Any) -> tuple[Any, ...]:
 def _of_attribute(
     collector: pytest.Module, owner: type, name: str, value: Any
 ) -> list[pytest.Item]:
-    full = f"{owner.__name__}.{name}"
-    inner = getattr(value, "__func__", value)
-    # The claim may stand above @staticmethod or below it.
-    declared = (
-        _declarations(value) if value is inner else _declarations(value) + _declarations(inner)
-    )
+    """Return the items of an attribute of a class: of a static method, or a failing one."""
+    full, inner = f"{owner.__name__}.{name}", getattr(value, "__func__", value)
+    declared = _declarations(value)
+    if inner is not value:  # the claim may stand above @staticmethod or below it
+        declared += _declarations(inner)
     if isinstance(value, staticmethod):
         return _items(collector, full, inner, declared)
     problem = ClaimError(
@@ -197,11 +209,12 @@ def _items(
     declarations: tuple[Any, ...],
     problem: ClaimError | None = None,
 ) -> list[pytest.Item]:
-    claims: list[tuple[Declaration, Claim | ClaimError]] = []
-    for declaration in declarations:
-        if not isinstance(declaration, Declaration) or not _line_in(declaration, collector.path):
-            continue
-        claims += [(declaration, claim) for claim in _claims_of(declaration, problem)]
+    claims = [
+        (declaration, claim)
+        for declaration in declarations
+        if isinstance(declaration, Declaration) and _line_in(declaration, collector.path)
+        for claim in ([problem] if problem is not None else _claims_of(declaration))
+    ]
     labels = iter(distinct_labels(claim for _, claim in claims if isinstance(claim, Claim)))
     broken = sum(isinstance(claim, ClaimError) for _, claim in claims)
     items: list[pytest.Item] = []
@@ -222,25 +235,21 @@ def _item(
     claim: Claim | ClaimError,
     marks: Iterable[Any] = (),
 ) -> pytest.Item:
-    return ClaimItem.from_parent(
-        collector,
-        name=name,
-        callobj=_stand_in(mechanism, marks),
-        mechanism=mechanism,
-        declaration=declaration,
-        claim=claim,
-    )
-
-
-def _stand_in(mechanism: Any, marks: Iterable[Any]) -> Any:
-    """Return a test function without arguments, with the marks of the mechanism, and more."""
+    """Return a test without arguments, with the marks of the mechanism, and more."""
 
     def audit_claim() -> None:
         """Provide marks and a signature only."""
 
     own = getattr(mechanism, "pytestmark", [])
     audit_claim.pytestmark = [*(own if isinstance(own, list) else [own]), *marks]  # type: ignore[attr-defined]
-    return audit_claim
+    return ClaimItem.from_parent(
+        collector,
+        name=name,
+        callobj=audit_claim,
+        mechanism=mechanism,
+        declaration=declaration,
+        claim=claim,
+    )
 
 
 def _line_in(declaration: Declaration, path: Path) -> int | None:
@@ -258,84 +267,3 @@ def _same_file(file: str, other: Path) -> bool:
         return path == other or path.samefile(other)
     except OSError:
         return False
-
-
-def _lost_claims(
-    module: Any, written_here: Callable[[Declaration], bool], collected: Iterable[Declaration]
-) -> list[tuple[Declaration, str, ClaimError]]:
-    """Return the declarations of an imported module that are not among those `collected`.
-
-    Each comes with the name of its mechanism, and what became of it. A mechanism that was deleted,
-    and that nothing holds any more, was meant to go.
-    """
-    spec, declared = DECLARED.get(module.__name__, (None, []))
-    if spec is not vars(module).get("__spec__"):
-        return []  # of another module of that name, or from before it was imported again
-    tested = {id(declaration) for declaration in collected}
-    missing = [
-        (declaration, name, mechanism, _look_up(module, name))
-        for declaration, name, mechanism in declared
-        if id(declaration) not in tested and written_here(declaration)
-    ]
-    if any(now is _NOTHING for *_, now in missing):
-        gc.collect()  # classes refer to themselves
-    lost = []
-    for declaration, name, mechanism, now in missing:
-        short = name.rpartition("<locals>.")[2] or "mechanism"
-        if now is not _NOTHING:
-            lost.append((declaration, short, ClaimError(_explain_replaced(short, now, mechanism))))
-        elif _mechanism_of(mechanism) is not None:
-            lost.append((declaration, short, ClaimError(_out_of_reach(short))))
-    return lost
-
-
-def _mechanism_of(mechanism: Any) -> Any:
-    """Return the mechanism of an entry; None if it was deleted."""
-    held = mechanism() if isinstance(mechanism, ref) else mechanism
-    return _attribute(held, "__func__", held)
-
-
-def _attribute(of: Any, name: str, default: Any) -> Any:
-    """Return an attribute like `getattr`, also of proxies, which may raise any exception."""
-    try:
-        return getattr(of, name, default)
-    except Exception:  # whatever it raises, it has none that we can use
-        return default
-
-
-def _look_up(module: Any, name: str) -> Any:
-    """Look up a name in a module; `_NOTHING` if its first part is undefined."""
-    if "<locals>" in name:
-        return _NOTHING
-    root, *rest = name.split(".")
-    place = vars(module).get(root, _NOTHING)
-    for part in rest if place is not _NOTHING else ():
-        place = _attribute(place, "__dict__", {}).get(part)
-    return _attribute(place, "__func__", place)  # of a static method
-
-
-def _explain_replaced(name: str, now: Any, mechanism: Any) -> str:
-    """Explain that the mechanism of a claim is not the object that its name refers to."""
-    if now is not None and _mechanism_of(mechanism) is now:
-        return (
-            f"No test came of this claim on {name}, where pytest-dp does not look for claims. Put "
-            "it on a function of the module."
-        )
-    code = _attribute(now, "__code__", None)
-    called = _attribute(now, "__qualname__", None) or type(now).__name__
-    called = f"another {called}" if called == name else called
-    where = f" (line {code.co_firstlineno})" if code is not None else ""
-    return (
-        f"This claim is lost, so nothing would be audited: {name} now stands for {called}{where}, "
-        "which does not carry it. If that is another function of the same name, give one of them "
-        "another name; if a decorator made it, put @dp_claim above that decorator, or use "
-        "functools.wraps in it."
-    )
-
-
-def _out_of_reach(name: str) -> str:
-    return (
-        f"This claim is lost, so nothing would be audited: no name of this module stands for "
-        f"{name} any more, but something still holds it. Give it a name of its own in the module, "
-        "such as noisy_count = make(...), or claim what holds it."
-    )

@@ -1,38 +1,46 @@
-"""Results that runs leave for later ones: a pair of inputs that broke a claim, and evidence.
+"""Results that runs leave for later ones, in pytest's cache directory and in the folder ``.dp``.
 
-The pair is kept in pytest's cache directory, tried first next time on new samples like any other,
-so a claim that was mended passes. As with Hypothesis' example database, it is forgotten once it no
-longer breaks its claim. Evidence adds up across runs with other seeds (``--dp-accumulate``).
+A pair of inputs that broke a claim is tried first next time on new samples like any other, so a
+claim that was mended passes. As with Hypothesis' example database, it is forgotten once it no
+longer breaks its claim. It is also written as a file that runs as a test: ``.dp/pairs/<claim>.py``.
+Evidence adds up across runs with other seeds (``--dp-accumulate``). Claims that passed, and of
+which nothing has changed since, need not be run again (``--dp-changed``).
 """
 
 from __future__ import annotations
 
 import hashlib
 import pickle
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_dp.auditors.audit_result import AuditResult
-from pytest_dp.auditors.session import Past
+from pytest_dp.basics import clocks
+from pytest_dp.basics.faults import note_fault
 from pytest_dp.basics.reprs import plural
 from pytest_dp.basics.writing import write_whole
-from pytest_dp.claiming.checks import is_strategy
 from pytest_dp.claiming.claim import Claim, Promise
-from pytest_dp.claiming.settings import Settings
+from pytest_dp.claiming.setting_fields import is_strategy
+from pytest_dp.claiming.settings import NAMES, Settings
 from pytest_dp.data.relations import Pair
-from pytest_dp.plugin.failure import reason, warn_without_failing
-from pytest_dp.plugin.options import accumulates
-from pytest_dp.records.evidence_store import Store, StoredRun, at_most
-from pytest_dp.records.identity import identity, is_outside, project_digest
+from pytest_dp.pairs import resolve_promise
+from pytest_dp.plugin.options import accumulates, settings_of
+from pytest_dp.plugin.terminal import reason, warn_without_failing
+from pytest_dp.records.evidence_store import FOLDER, Store, StoredRun, at_most, file_name
+from pytest_dp.records.identity import identity, is_outside, project_digest, text_of
 from pytest_dp.report import numbers
+from pytest_dp.report.record import Record
+from pytest_dp.report.reproducing import NoTest, as_source_lines, as_test
 from pytest_dp.results.evidence import Evidence, e_value
 
-_FORMAT = 1
-"""Given with the format of pairs that are kept; other ones are not read."""
+if TYPE_CHECKING:  # audits load much, and a claim that is unchanged needs none of it
+    from pytest_dp.auditors.audit_result import AuditResult
+    from pytest_dp.auditors.session import Past
 
 
 class Earlier:
@@ -61,6 +69,9 @@ class Earlier:
 
     @property
     def past(self) -> Past:
+        """The results of earlier runs, as an audit asks for them."""
+        from pytest_dp.auditors.session import Past
+
         return Past(self._pairs, self._of_other_seeds)
 
     def keep(self, result: AuditResult) -> None:
@@ -89,13 +100,9 @@ class Earlier:
             return []
         try:
             file = self._file(promise)
-            if file is None or not file.exists():
-                return []
-            content = pickle.loads(file.read_bytes())  # our own file, in the cache of this project
-            return [Pair(*content["pair"])] if content["format"] == _FORMAT else []
-        except (
-            Exception
-        ):  # unreadable, cut short, or of classes that are gone: as good as forgotten
+            # our own file, in the cache of this project
+            return [] if file is None else [Pair(*pickle.loads(file.read_bytes()))]
+        except Exception:  # none, cut short, or of classes that are gone: as good as forgotten
             return []
 
     def _keep_pair(self, result: AuditResult) -> None:
@@ -107,7 +114,7 @@ class Earlier:
                 return
             if example is not None and not example.params:
                 pair = example.d1, example.d2, example.difference, "", dict(example.params)
-                write_whole(file, pickle.dumps({"format": _FORMAT, "pair": pair}))
+                write_whole(file, pickle.dumps(pair))
             elif result.verdict == "no violation":
                 file.unlink(missing_ok=True)
         except Exception as error:  # a full disk, or inputs that cannot be pickled
@@ -127,7 +134,117 @@ class Earlier:
             return None
         about = f"{self._item.nodeid}#{self._number} ".encode() + inputs
         name = hashlib.sha256(about).hexdigest()[:20]
-        return Path(cache.mkdir("pytest-dp")) / f"{name}.pickle"
+        return Path(cache.mkdir("pytest-dp")) / f"{name}.pair"
+
+
+@dataclass(frozen=True, slots=True)
+class Unchanged:
+    """A stand-in for the result of an audit that was not made again."""
+
+    claim: Claim
+    violated: bool = False
+
+
+class PassLookup:
+    """A look for an earlier pass of a claim.
+
+    `record` if it passed, and nothing has changed since.
+    """
+
+    def __init__(self, item: pytest.Item, mechanism: Any, claim: Claim, place: tuple[str, int]):
+        self._item, self._place = item, place
+        self.result, self._about = Unchanged(claim), ""
+        self.record: Record | None = None
+        self._store = Store(item.config.rootpath)
+        try:
+            self._look(mechanism, claim)
+        except Exception as error:  # of the user's inputs and objects: the audit tells of it
+            note_fault(error, "looking for an earlier pass")
+            self._about = ""
+
+    def _look(self, mechanism: Any, claim: Claim) -> None:
+        promise, arguments = claim.promise, claim.arguments
+        if any(map(is_strategy, (promise.inputs, promise.pairs))) or arguments.drawn:
+            return
+        if is_outside(mechanism, dict(arguments.params)):
+            return
+        promise = resolve_promise(promise, self._item.config.rootpath)
+        self.result = Unchanged(replace(claim, promise=promise))
+        settings = settings_of(self._item.config, claim)
+        left_out = ("jobs", "accumulate", "changed")
+        said = {name: getattr(settings, name) for name in NAMES if name not in left_out}
+        code = project_digest(self._item.config.rootpath)
+        self._about = identity(promise, arguments, code, text_of([arguments, said]))
+        found = self._store.passed(self._item.nodeid, self._about)
+        if found is not None:
+            with suppress(KeyError, TypeError, ValueError):  # of another form: as good as none
+                self.record = self._tell(Record.from_dict(found))
+
+    def _tell(self, record: Record) -> Record:
+        path, line = self._place
+        return replace(
+            record,
+            path=path,
+            line=line,
+            status="unchanged",
+            headline=f"unchanged since {record.unchanged_since[:10]}, when: {record.headline}",
+            samples=0,
+            seconds=0.0,
+        )
+
+    def keep(self, record: Record) -> None:
+        """Keep what the audit found, if it passed, for the next run to look up."""
+        if not self._about:
+            return
+        plain = None
+        if record.status == "no violation" and record.beyond is None:
+            since = clocks.now().isoformat(timespec="seconds")
+            plain = replace(record, pictures=None, unchanged_since=since).as_dict()
+        try:
+            self._store.keep_pass(self._item.nodeid, self._about, plain)
+        except OSError as error:
+            warn_without_failing(
+                self._item, f"could not keep that the claim passed: {error.strerror or error}"
+            )
+
+
+def with_file(
+    item: pytest.Item, number: int, mechanism: Any, keywords: Mapping[str, Any], result: AuditResult
+) -> AuditResult:
+    """Return the result of an audit, with the file that was written of the pair that it shows.
+
+    `keywords` are those of the claim, and `number` counts the audits of a test. The file of a claim
+    that stands is taken away.
+    """
+    root = item.config.rootpath
+    folder = root / FOLDER / "pairs"
+    if folder in item.path.parents:
+        return result  # it is of such a file
+    name = f"{item.nodeid}#{number}" if number > 1 else item.nodeid
+    file = folder / f"{file_name(name)}.py"
+    shown = file.relative_to(root).as_posix()
+    try:
+        if result.verdict == "no violation":
+            file.unlink(missing_ok=True)
+        if result.counterexample is None or _is_given(result):
+            return result
+        text = as_test(result, mechanism, keywords, shown, root)
+        Store(root).prepare(folder)
+        write_whole(file, text.encode())
+        return replace(result, pair_file=shown)
+    except NoTest as why:
+        if as_source_lines(result):  # which says as much
+            return result
+        return replace(result, notes=(*result.notes, f"no file has this pair as a test: {why}"))
+    except OSError as error:
+        warn_without_failing(item, f"{shown} could not be written: {reason(error)}")
+        return result
+
+
+def _is_given(result: AuditResult) -> bool:
+    """Return whether the claim has this pair only."""
+    pairs = result.claim.promise.pairs
+    return isinstance(pairs, tuple) and len(pairs) == 1
 
 
 def describe_evidence(config: pytest.Config) -> Iterator[str]:

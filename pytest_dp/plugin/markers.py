@@ -5,7 +5,7 @@ Collecting tests needs no more than this: audits, with all that they load, begin
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -13,15 +13,14 @@ import pytest
 from pytest_dp.basics.errors import ClaimError
 from pytest_dp.claiming.claim import variants
 from pytest_dp.claiming.keywords import read_keywords
-from pytest_dp.plugin.claim_session import audits_of, claim_session_of
-from pytest_dp.plugin.failure import relative
-from pytest_dp.plugin.names import MARKER
+from pytest_dp.plugin.claim_session import MARKER, audits_of
+from pytest_dp.plugin.terminal import relative
 
 
 def parametrize(metafunc: pytest.Metafunc) -> None:
     """Make one item for each claim, if the markers of a test make several."""
     variations: list[tuple[dict[str, Any], str]] = []
-    for marker in reversed(closest_markers(metafunc.definition)[1]):  # the topmost first
+    for marker in reversed(closest_markers(metafunc.definition)):  # the topmost first
         try:
             claims = variants(read_marker(marker))
         except ClaimError:
@@ -41,53 +40,33 @@ def parametrize(metafunc: pytest.Metafunc) -> None:
         )
 
 
-def refuse_unaudited(marked: Sequence[pytest.Collector], items: Sequence[pytest.Item]) -> None:
+def refuse_unaudited(items: Sequence[pytest.Item]) -> None:
     """Let a test fail for each marker of a module or a class that none of its tests audits.
 
-    A class that inherits the marker may leave the audit to others that inherit it.
+    Classes that inherit a marker share it, and may leave the audit to one of them.
     """
-    by_owner: dict[int, list[pytest.Collector]] = {}
-    for node in marked:
-        by_owner.setdefault(id(_written_on(node)[0]), []).append(node)
-    for owner, nodes in by_owner.items():
-        tests = [test for node in nodes for test in _tests(node)]
-        if not any(test is None or _audits(test, owner) for test in tests):
-            first = next((item for item in items if item in tests), None)
-            if first is not None:
-                audits_of(first).unaudited = nodes[0].name
+    first: dict[int, tuple[str, pytest.Item]] = {}
+    audited: set[int] = set()
+    for item in items:
+        *around, _ = item.listchain()
+        for node in around:
+            for marker in node.own_markers:
+                if marker.name == MARKER:
+                    first.setdefault(id(marker), (node.name, item))
+        if takes_dp_check(item):
+            audited |= set(map(id, closest_markers(item)))
+    for key in first.keys() - audited:
+        name, item = first[key]
+        audits_of(item).unaudited = name
 
 
-def _tests(node: pytest.Item | pytest.Collector) -> Iterator[pytest.Item | None]:
-    """Yield all tests of a module or class, also deselected ones; None for unknown content."""
-    if isinstance(node, pytest.Item):
-        yield node
-        return
-    content = claim_session_of(node.config).contents.get(node)
-    for child in (None,) if content is None else content:
-        yield from (None,) if child is None else _tests(child)
-
-
-def _audits(item: pytest.Item, owner: int) -> bool:
-    """Return whether a test audits the claim that is written on the object with this id."""
-    return takes_dp_check(item) and id(closest_markers(item)[0]) == owner
-
-
-def closest_markers(item: pytest.Item) -> tuple[object, list[pytest.Mark]]:
-    """Return the closest test, class or module with markers, and its markers."""
-    written = map(_written_on, reversed(item.listchain()))
-    return next(((owner, marks) for owner, marks in written if marks), (item, []))
-
-
-def _written_on(node: Any) -> tuple[object, list[pytest.Mark]]:
-    """Return the test, class or module that has the markers, or its base class; and these."""
-    own = [marker for marker in node.own_markers if marker.name == MARKER]
-    for kind in getattr(getattr(node, "obj", None), "__mro__", ()):
-        marks = vars(kind).get("pytestmark", ())
-        listed = [getattr(m, "mark", m) for m in (marks if isinstance(marks, list) else [marks])]
-        here = [marker for marker in own if any(marker is mark for mark in listed)]
-        if here:
-            return kind, here
-    return node, own
+def closest_markers(item: pytest.Item) -> list[pytest.Mark]:
+    """Return the markers of the closest test, class or module that has some."""
+    for node in reversed(item.listchain()):
+        own = [marker for marker in node.own_markers if marker.name == MARKER]
+        if own:
+            return own
+    return []
 
 
 def takes_dp_check(item: pytest.Item) -> bool:

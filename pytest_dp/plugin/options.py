@@ -1,11 +1,13 @@
-"""From options, ini keys and profiles to the settings of a run."""
+"""From options, ini keys and profiles to the settings of a run, and to its cluster."""
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -15,9 +17,15 @@ from pytest_dp.claiming.claim import Claim
 from pytest_dp.claiming.profiles import Profile, choose_profile, in_ci, of_ci
 from pytest_dp.claiming.setting_fields import FIELDS, GRADES, OPTIONS, flag_of
 from pytest_dp.claiming.settings import Settings, read_text, settings_for
-from pytest_dp.plugin.claim_session import claim_session_of
-from pytest_dp.plugin.names import ini, option_or_ini
-from pytest_dp.plugin.selection import typed_options
+from pytest_dp.plugin.claim_session import claim_session_of, ini, option_or_ini
+
+STARTING_SECONDS = 25.0
+"""Seconds in which a cluster has to answer. More: a wrong address is found later; fewer: slow
+clusters fail."""
+RETRIED = {"ray_remote_args": {"max_restarts": 3, "max_task_retries": 3}}
+"""As Dask does: what a worker that died was doing is done again, so many times."""
+_PACKAGES = {"dask": "distributed", "ray": "ray"}
+"""The package that each backend of joblib needs."""
 
 
 def configure(config: pytest.Config) -> None:
@@ -29,12 +37,9 @@ def configure(config: pytest.Config) -> None:
     given = getattr(config, "workerinput", {})
     backend = given.get("dp_backend") or option_or_ini(config, "backend")
     if backend:
-        from pytest_dp.plugin.backend import connect
-
-        cluster = connect(config, str(backend))
-        config.option.dp_backend = cluster.backend
+        config.option.dp_backend, processes = connect(config, str(backend))
         if option_or_ini(config, "jobs") is None:
-            config.option.dp_jobs = str(cluster.processes)
+            config.option.dp_jobs = str(processes)
     seed = option_or_ini(config, "seed")
     if seed is None:
         seed = profile.values.get("seed")
@@ -42,6 +47,60 @@ def configure(config: pytest.Config) -> None:
         # An xdist worker is given the seed of the run.
         seed = given.get("dp_seed") or secrets.randbits(32)
     config.option.dp_seed = format(seed, "x") if isinstance(seed, int) else seed
+
+
+def connect(config: pytest.Config, given: str) -> tuple[str, int]:
+    """Run mechanisms on a cluster until pytest ends, by joblib's backends for Dask and Ray.
+
+    ``"dask"`` and ``"ray"`` stand for what they find by themselves, else a cluster on this machine;
+    an address may follow, as in ``"dask=tcp://10.0.0.1:8786"``. Returns the option with which
+    others reach the same cluster, and how many processes it has. Raises UsageError if there is no
+    such backend, its package is not installed, or it does not answer.
+    """
+    name, _, address = given.partition("=")
+    stack = ExitStack()
+    config.add_cleanup(stack.close)
+    try:
+        package = import_module(_PACKAGES[name])
+        return (_use_dask if name == "dask" else _use_ray)(package, address, stack)
+    except KeyError:
+        problem = f"there is no backend {name!r}. Allowed: dask or ray, with an address where "
+        problem += "there is one: --dp-backend=dask=tcp://10.0.0.1:8786."
+    except ImportError:
+        problem = f"it needs the package {_PACKAGES[name]}, which is not installed. Run: "
+        problem += f'pip install "pytest-dp[{name}]"'
+    except (OSError, TimeoutError, ValueError) as error:
+        problem = f"the cluster does not answer ({type(error).__name__}: {error}). Start it "
+        problem += "first, or leave the address out for one on this machine."
+    raise pytest.UsageError(f"--dp-backend={given}: {problem}")
+
+
+def _use_dask(distributed: Any, address: str, stack: ExitStack) -> tuple[str, int]:
+    import dask
+    import joblib
+
+    address = address or dask.config.get("scheduler-address", None) or ""
+    if not address:
+        cluster = distributed.LocalCluster(threads_per_worker=1, dashboard_address=None)
+        address = stack.enter_context(cluster).scheduler_address
+    client = distributed.Client(address, timeout=STARTING_SECONDS, set_as_default=False)
+    stack.enter_context(client)
+    client.wait_for_workers(1, timeout=STARTING_SECONDS)
+    stack.enter_context(joblib.parallel_config("dask", client=client))
+    return f"dask={address}", len(client.scheduler_info(n_workers=-1)["workers"])
+
+
+def _use_ray(ray: Any, address: str, stack: ExitStack) -> tuple[str, int]:
+    import joblib
+    from ray.util.joblib import register_ray
+
+    if not ray.is_initialized():
+        ray.init(address=address or None, log_to_driver=False)
+        stack.callback(ray.shutdown)
+    register_ray()
+    stack.enter_context(joblib.parallel_config("ray", **RETRIED))
+    cluster = ray.get_runtime_context().gcs_address
+    return f"ray={cluster}", int(ray.cluster_resources().get("CPU", 1))
 
 
 def settings_of(config: pytest.Config, claim: Claim) -> Settings:
@@ -61,7 +120,9 @@ def settings_of_files(config: pytest.Config, claim: Claim) -> Settings:
     Options that somebody types say how one run goes about it; all others are in a file, such as
     those of ``addopts``, or what ``conftest.py`` makes of them.
     """
-    options = _not_typed(config)
+    typed = claim_session_of(config).typed
+    values = {name: getattr(config.option, f"dp_{name}", None) for name in (*FIELDS, "profile")}
+    options = {name: v for name, v in values.items() if v and f"dp_{name}" not in typed}
     try:
         profile = of_ci(options.get("profile"), ini(config, "profile"))
     except ClaimError as error:
@@ -75,9 +136,8 @@ def _layer_settings(
     file = _of_file(config)
     layers = (profile.settings, file, claim.effort, profile.overriding, options)
     settings = settings_for(*layers, vectorized=claim.arguments.vectorized is not None)
-    of_run = {**file, **options}
-    asked_for = [asked["at_least"] for asked in (of_run, claim.effort) if "at_least" in asked]
-    return replace(settings, at_least=max(asked_for or [settings.at_least], key=GRADES.index))
+    asked = [said["at_least"] for said in ({**file, **options}, claim.effort) if "at_least" in said]
+    return replace(settings, at_least=max(asked or [settings.at_least], key=GRADES.index))
 
 
 def _of_options(config: pytest.Config) -> dict[str, Any]:
@@ -93,22 +153,13 @@ def _values(given: Callable[[str], Any], said_by: Callable[[str], str]) -> dict[
     values = {}
     for name in FIELDS.keys() & OPTIONS.keys():
         text = given(name)
-        if text is None:
-            continue
         try:
-            value = read_text(name, str(text))
+            value = None if text is None else read_text(name, str(text))
         except ClaimError as error:
             raise pytest.UsageError(f"{said_by(name)}: {error}") from None
         if value is not None:
             values[name] = value
     return values
-
-
-def _not_typed(config: pytest.Config) -> dict[str, Any]:
-    """Return our own options, by their names, that somebody else than the command line has set."""
-    values = {name: getattr(config.option, f"dp_{name}", None) for name in (*FIELDS, "profile")}
-    own = typed_options(config)
-    return {name: value for name, value in values.items() if value and f"dp_{name}" not in own}
 
 
 def profile_of(config: pytest.Config) -> Profile:

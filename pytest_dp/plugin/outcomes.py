@@ -1,25 +1,30 @@
-"""The outcomes of one session, and which claims a crashed worker of pytest-xdist left without one.
-
-Workers tell what they collected by a file, before they run anything: what a process would tell at
-its end, one that dies does not.
-"""
+"""The outcomes of one session, and the hook for those who report them."""
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_dp.plugin.claim_session import claim_session_of
-from pytest_dp.plugin.names import MARKER, option_or_ini, reports
+from pytest_dp.plugin.claim_session import option_or_ini, reports
 
-TOLD = "dp_told"
-"""The input of a worker that says where to tell what it collected."""
+if TYPE_CHECKING:
+    from pytest_dp.report.record import Record
+
+
+def pytest_dp_report(records: Sequence[Record], config: pytest.Config) -> None:
+    """Report the claims, once at the end of a run and before anything of it is printed.
+
+    Parameters
+    ----------
+    records : sequence of pytest_dp.report.record.Record
+        One for each claim that was audited, or should have been; plain values throughout.
+    config : pytest.Config
+    """
 
 
 class Outcomes:
@@ -27,8 +32,8 @@ class Outcomes:
 
     def __init__(self, config: pytest.Config) -> None:
         self.reports: dict[str, pytest.TestReport] = {}
-        self.ended: set[str] = set()
-        self.crashed: dict[str, str] | None = None
+        self.root = config.rootpath
+        self.started: dict[str, tuple[str, int]] = {}
         self.files: list[Path] = []
         self.problems: list[str] = []
         self.session: pytest.Session | None = None
@@ -53,32 +58,34 @@ class Outcomes:
         if hasattr(item, "declaration"):
             self.audited.add(item.path)
 
-    @pytest.hookimpl(optionalhook=True)
-    def pytest_testnodedown(self, error: object) -> None:
-        """Note that an xdist worker crashed."""
-        if error is not None and self.crashed is None:
-            self.crashed = {}
+    def pytest_runtest_logstart(self, nodeid: str, location: tuple[str, int | None, str]) -> None:
+        """Note where a test is, which nothing else says of it once a worker has crashed."""
+        self.started[nodeid] = location[0], (location[1] or 0) + 1
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_handlecrashitem(self, crashitem: str, report: pytest.TestReport) -> None:
-        """Note the test that a worker was running when it crashed."""
-        self.crashed = (self.crashed or {}) | {crashitem: str(report.longrepr)}
+        """Make an error of the claim at which a worker of pytest-xdist crashed."""
+        path, line = self.started.get(crashitem, (report.location[0], 1))
+        with suppress(OSError):
+            if b"claim" in (self.root / path).read_bytes():
+                from pytest_dp.report.record import Record
+
+                why = f"This claim was not audited: {report.longrepr}."
+                advice = "Run it without pytest-xdist to see where: -n 0."
+                record = Record.of_error(crashitem, path, line, f"{why} {advice}")
+                report.__dict__["dp_records"] = [record.as_dict()]
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Keep the report; that of a later rerun takes its place."""
-        if report.when == "teardown":
-            self.ended.add(report.nodeid)
         if hasattr(report, "dp_records"):
             self.reports[report.nodeid] = report
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Write what is wanted as files, also where no claim was met; call the hook of others."""
-        if self.crashed is not None:
-            self.reports |= _reports_of_unaudited(session.config, self.crashed, self.ended)
         if not self.reports and not self.files:
             return
-        from pytest_dp.plugin.failure import reason
         from pytest_dp.plugin.summary import report_records
+        from pytest_dp.plugin.terminal import reason
 
         records = report_records(self.reports.values())
         try:
@@ -116,7 +123,7 @@ class Outcomes:
         for line in faults.pop_noted() if faults is not None else ():  # those of no audit
             terminalreporter.write_line(line, yellow=True)
         for problem in self.problems:
-            from pytest_dp.plugin.failure import count_as_error
+            from pytest_dp.plugin.terminal import count_as_error
 
             terminalreporter.write_line(f"ERROR: {problem}", red=True, bold=True)
             count_as_error(terminalreporter, "pytest-dp", problem)
@@ -129,7 +136,7 @@ def _not_collected(config: pytest.Config, audited: Collection[Path]) -> list[str
     if declaration is None or chosen or config.option.collectonly:
         return []
     from pytest_dp.basics.whose_code import is_project_file
-    from pytest_dp.plugin.failure import relative
+    from pytest_dp.plugin.terminal import relative
 
     declared: dict[str, tuple[Any, Any]] = declaration.DECLARED
     files = {
@@ -144,49 +151,3 @@ def _not_collected(config: pytest.Config, audited: Collection[Path]) -> list[str
         if is_project_file(str(file)) and config.rootpath in file.parents
         for place in [relative(file, config.rootpath)]
     ]
-
-
-def tell(config: pytest.Config, items: Iterable[pytest.Item]) -> None:
-    """Write a worker's claims and places for the main process; all workers collect the same."""
-    file = config.workerinput.get(TOLD)  # type: ignore[attr-defined]
-    claims = [item for item in items if item.get_closest_marker(MARKER) is not None]
-    if not claims or file is None:
-        return
-    from pytest_dp.basics.writing import write_whole
-    from pytest_dp.plugin.markers import place
-
-    places = {item.nodeid: place(item) for item in claims}
-    with suppress(OSError):  # on another machine, or where nothing can be written
-        write_whole(Path(file), json.dumps(places).encode())
-
-
-def _reports_of_unaudited(
-    config: pytest.Config, crashed: Mapping[str, str], ended: Collection[str]
-) -> dict[str, pytest.TestReport]:
-    """Make reports of the claims whose audits did not end, by the ids of their tests.
-
-    `crashed` has what pytest-xdist said of each test in which a worker crashed, `ended` the ids of
-    tests that came to an end.
-    """
-    from pytest_dp.report.record import Record
-
-    try:
-        file = claim_session_of(config).collected_file or Path()
-        told = json.loads(file.read_text(encoding="utf-8"))
-    except OSError:
-        return {}
-    reports = {}
-    for nodeid, (path, line) in told.items():
-        if nodeid in ended:
-            continue
-        message = "This claim was not audited: " + (
-            f"{crashed[nodeid]}. Run it without pytest-xdist to see where: -n 0."
-            if nodeid in crashed
-            else "a worker process of pytest-xdist crashed, and the run ended before this claim "
-            "did. Mend the test that crashed, or allow for more processes: --max-worker-restart."
-        )
-        report = pytest.TestReport(nodeid, (path, line - 1, nodeid), {}, "failed", message, "call")
-        record = Record.of_error(nodeid, path, line, message)
-        report.__dict__["dp_records"] = [record.as_dict()]
-        reports[nodeid] = report
-    return reports

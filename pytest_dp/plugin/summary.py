@@ -17,15 +17,17 @@ import pytest
 from pytest_dp.basics.errors import ClaimError
 from pytest_dp.basics.faults import note_fault
 from pytest_dp.basics.writing import write_whole
-from pytest_dp.plugin.failure import reason, relative
-from pytest_dp.plugin.names import reports
+from pytest_dp.plugin.claim_session import reports
 from pytest_dp.plugin.options import profile_of
+from pytest_dp.plugin.terminal import reason, relative
 from pytest_dp.report import github
-from pytest_dp.report.files import FORMATS, Run, format_suffix, is_report
+from pytest_dp.report.alarms import ORDER, STATUSES
+from pytest_dp.report.files import FORMATS, Run, format_suffix
 from pytest_dp.report.record import Record
-from pytest_dp.report.statuses import ORDER, STATUSES
-from pytest_dp.report.summary_table import table, total
-from pytest_dp.report.text import verbose
+from pytest_dp.report.summary_table import table, total, verbose
+
+CHANGED = " with changes"
+"""What follows a commit where files differ from it."""
 
 
 def report_records(reports: Iterable[pytest.TestReport]) -> list[Record]:
@@ -41,20 +43,16 @@ def show_table(reporter: pytest.TerminalReporter, records: list[Record]) -> list
 
     It returns what went wrong with that, which keeps nothing else from being shown.
     """
-    # What a test expects to be broken alarms nobody, here and on GitHub.
-    claims = [record for record in records if not record.expected]
     problems = []
-    try:
-        _in_terminal(reporter, records)
-    except Exception as error:  # the failures above stand, and what is below
-        note_fault(error, "showing the table of claims")
-        problems.append(f"The table of claims could not be shown: {reason(error)}")
+    steps = [("The table of claims", _in_terminal)]
     if os.environ.get("GITHUB_ACTIONS") == "true":
+        steps.append(("Annotations for GitHub", _on_github))
+    for what, show in steps:
         try:
-            _on_github(reporter, claims)
-        except Exception as error:
-            note_fault(error, "annotating claims")
-            problems.append(f"Annotations for GitHub could not be written: {reason(error)}")
+            show(reporter, records)
+        except Exception as error:  # the failures above stand, and the other step
+            note_fault(error, f"showing {what}")
+            problems.append(f"{what} could not be shown: {reason(error)}")
     return problems
 
 
@@ -89,6 +87,7 @@ def _describe_expected(records: list[Record]) -> str:
 
 
 def _on_github(reporter: pytest.TerminalReporter, records: list[Record]) -> None:
+    records = [record for record in records if not record.expected]  # those alarm nobody
     root, workspace = reporter.config.rootpath, _workspace(reporter.config)
     for record in (told for claimed in records for told in claimed.all):
         line = github.annotation(record, relative(root / record.path, workspace))
@@ -96,7 +95,7 @@ def _on_github(reporter: pytest.TerminalReporter, records: list[Record]) -> None
         for command in (line, *blamed) if line else ():
             reporter.write_line(command)
     summary = os.environ.get("GITHUB_STEP_SUMMARY")
-    if summary:
+    if summary and records:
         try:
             github.append(summary, github.job_summary(records))
         except OSError as error:
@@ -114,16 +113,9 @@ def report_files(config: pytest.Config) -> list[Path]:
                 f"as {file / 'dp.html'}."
             )
         try:
-            ours = not file.is_file() or is_report(file)
+            format_suffix(file)
         except ClaimError as error:
             raise pytest.UsageError(f"--dp-report={file}: {error}") from None
-        except OSError:
-            continue  # writing will say why
-        if not ours:
-            raise pytest.UsageError(
-                f"--dp-report={file}: this file exists, and is not a report of pytest-dp. Write "
-                "the name of another file, or delete this one."
-            )
     return list(files)
 
 
@@ -131,8 +123,7 @@ def remove_reports(files: Iterable[Path]) -> None:
     """Take the reports of an earlier run away; where that fails, writing will say why."""
     for file in files:
         with suppress(OSError):
-            if file.is_file():
-                file.unlink()
+            file.unlink()
 
 
 def write_reports(
@@ -189,24 +180,29 @@ def _project(root: Path) -> str:
 
 def _code(root: Path) -> dict[str, str]:
     """Commit and branch by git; what it does not know, by the variables of GitHub and GitLab."""
-    commit, branch = _of_variables("GITHUB_SHA", "CI_COMMIT_SHA"), ""
-    command = ["git", "status", "--porcelain=v2", "--branch", "--untracked-files=no"]
+    commit = _git(root, "describe", "--always", "--exclude=*", "--abbrev=40", f"--dirty={CHANGED}")
+    branch = _git(root, "branch", "--show-current")
+    of_ci = _of_variables("GITHUB_HEAD_REF", "GITHUB_REF_NAME", "CI_COMMIT_REF_NAME")
+    return {
+        "commit": commit or _of_variables("GITHUB_SHA", "CI_COMMIT_SHA"),
+        "branch": branch or of_ci,
+    }
+
+
+def _git(root: Path, *arguments: str) -> str:
+    """Return what git prints; empty without git, or where there is no repository."""
     try:
         done = subprocess.run(
-            command, cwd=root, capture_output=True, timeout=10, check=True, encoding="utf-8"
+            ["git", *arguments],
+            cwd=root,
+            capture_output=True,
+            timeout=10,
+            check=True,
+            encoding="utf-8",
         )
-    except (OSError, ValueError, subprocess.SubprocessError):  # no git, or no repository
-        lines = []
-    else:
-        lines = done.stdout.splitlines()
-    told = dict(line[2:].split(" ", 1) for line in lines if line.startswith("# branch."))
-    if told.get("branch.oid", "(initial)") != "(initial)":
-        changed = any(not line.startswith("#") for line in lines)
-        commit = told["branch.oid"] + (" with changes" if changed else "")
-    if told.get("branch.head", "(detached)") != "(detached)":
-        branch = told["branch.head"]
-    of_ci = _of_variables("GITHUB_HEAD_REF", "GITHUB_REF_NAME", "CI_COMMIT_REF_NAME")
-    return {"commit": commit, "branch": branch or of_ci}
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return ""
+    return done.stdout.strip()
 
 
 def _of_variables(*names: str) -> str:

@@ -18,8 +18,8 @@ from hypothesis import errors, reject
 from hypothesis import strategies as st
 
 from pytest_dp.basics.errors import ClaimError
-from pytest_dp.claiming.checks import is_strategy
 from pytest_dp.claiming.claim import Promise
+from pytest_dp.claiming.setting_fields import is_strategy
 from pytest_dp.data import is_real, kind_of, rebuilt, records_of
 from pytest_dp.data.conversion import length
 from pytest_dp.data.fields import columns_of, fields_of, with_known

@@ -1,17 +1,24 @@
-"""A claim as an entry of ``dp-claims.json``: plain values that say the same on every machine."""
+"""A claim as an entry of ``dp-claims.json``, and the file: a line for each value, easy to merge.
+
+Entries are plain values that say the same on every machine.
+"""
 
 from __future__ import annotations
 
+import json
+import math
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
-from pytest_dp.basics.errors import ClaimError
+from pytest_dp.basics.errors import ClaimError, ClaimsFileError
 from pytest_dp.basics.reprs import plural
-from pytest_dp.claiming.checks import is_strategy
+from pytest_dp.basics.writing import write_whole
 from pytest_dp.claiming.claim import Claim, Promise
-from pytest_dp.claiming.risk_declaration import Riskiest
-from pytest_dp.claiming.setting_fields import FIELDS
+from pytest_dp.claiming.more_declarations import Riskiest
+from pytest_dp.claiming.setting_fields import FIELDS, is_strategy
 from pytest_dp.claiming.settings import Settings
 from pytest_dp.data.types import type_of
 from pytest_dp.declaration import Queries, Values
@@ -24,11 +31,23 @@ from pytest_dp.privacy import (
     ZeroConcentratedDP,
     read_guarantee,
 )
-from pytest_dp.records.stable_texts import brief, digest_of_text, text_of
+from pytest_dp.privacy.composition import implies
+from pytest_dp.records.identity import brief, digest_of_text, text_of
 
+VERSION = 1
+"""Given with the format of the file; what a newer one says is not guessed at."""
 RECORDED_EPS = (0.0, 0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0)
 """Values of eps at which a curve is put on record. More: files are longer; fewer: a curve may
 change between them unseen."""
+
+SAME_NUMBER = 1e-9
+"""Relative difference of numbers that count as one. Larger: a claim is weakened unseen; smaller:
+rounding counts as a change."""
+SAME_CURVE = 1e-6
+"""Relative difference of deltas that count as one: those on record have nine digits. Larger: a
+claim is weakened unseen; smaller: rounding counts as a change."""
+
+WEAKER, STRONGER, OTHER = "weaker", "stronger", "not comparable"
 
 Entry = dict[str, Any]
 
@@ -94,6 +113,44 @@ def promise_text(promise: Mapping[str, Any]) -> str:
     if "RenyiDP" in given:
         return str(RenyiDP(dict(given["RenyiDP"])))
     return ", ".join(f"{name}={value}" for name, value in given.items())
+
+
+def compare_promises(old: Entry, new: Entry) -> str:
+    """Return how a promise compares with that on record; empty if it says the same."""
+    if _close(old, new):
+        return ""
+    forth, back = _follows(old, new), _follows(new, old)
+    if forth and back and guarantee_of(old) == guarantee_of(new):
+        return ""
+    return STRONGER if forth else WEAKER if back else OTHER
+
+
+def _close(old: Any, new: Any) -> bool:
+    """Return whether two promises are the same, up to rounding."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        return old.keys() == new.keys() and all(_close(old[name], new[name]) for name in old)
+    if isinstance(old, list) and isinstance(new, list):
+        return len(old) == len(new) and all(map(_close, old, new))
+    if isinstance(old, int | float) and isinstance(new, int | float):
+        return math.isclose(old, new, rel_tol=SAME_NUMBER)
+    return bool(old == new)
+
+
+def _follows(asked: Entry, given: Entry) -> bool:
+    """Return whether a promise that is asked for follows from one that is given."""
+    wanted, have = guarantee_of(asked), guarantee_of(given)
+    if wanted is not None and have is not None:
+        return implies(have, wanted)
+    if wanted is not None:
+        curve = promise_of(wanted)
+        return "eps" in curve and _delta(given, curve["eps"]) <= curve.get("delta", 0.0)
+    delta_at = (lambda eps: _delta(given, eps)) if have is None else have.delta_at
+    return all(delta_at(eps) <= delta * (1 + SAME_CURVE) for eps, delta in asked["curve"])
+
+
+def _delta(given: Entry, eps: float) -> float:
+    """Return an upper bound on the delta at eps of a curve of which some values are on record."""
+    return min((delta for at, delta in given["curve"] if at <= eps), default=1.0)
 
 
 def examples(promise: Promise, *, written: bool = True) -> list[str] | None:
@@ -189,3 +246,93 @@ def _effort(settings: Settings) -> Entry:
 
 def _name(mechanism: Any) -> str:
     return str(getattr(mechanism, "__qualname__", type(mechanism).__qualname__))
+
+
+def load_entries(file: Path) -> dict[str, Entry]:
+    """Return the entries of a file by their ids; none if there is no such file.
+
+    Raises ClaimsFileError if it cannot be read, or is damaged, or of a newer version.
+    """
+
+    def damaged(what: str) -> ClaimsFileError:
+        return ClaimsFileError(
+            f"{file.name} {what} Restore it (git checkout {file.name}), or delete it and run "
+            "pytest --dp-claims=update to write it again."
+        )
+
+    def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        twice = [name for name, n in Counter(name for name, _ in pairs).items() if n > 1]
+        if twice:
+            raise damaged(f"says {json.dumps(twice[0], ensure_ascii=False)} twice.")
+        return dict(pairs)
+
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"), object_pairs_hook=unique_keys)
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError) as error:
+        raise damaged(f"cannot be read: {error}.") from error
+    except ValueError as error:
+        raise damaged(f"is no JSON, as after a merge: {error}.") from error
+    return _checked_entries(content, file, damaged)
+
+
+def _checked_entries(
+    content: Any, file: Path, damaged: Callable[[str], ClaimsFileError]
+) -> dict[str, Entry]:
+    version = content.get("version") if isinstance(content, dict) else None
+    if isinstance(version, int) and version > VERSION:
+        raise ClaimsFileError(
+            f"{file.name} is of version {version}, written by a newer pytest-dp; this one knows "
+            f"version {VERSION}. Install the newer one."
+        )
+    entries = content.get("claims") if isinstance(content, dict) else None
+    if version != VERSION or not isinstance(entries, dict):
+        raise damaged("is not a file of claims.")
+    for name, entry in entries.items():
+        try:
+            guarantee_of(entry["promise"])
+        except (ClaimError, TypeError, ValueError, KeyError) as error:  # edited
+            raise damaged(f"has no promise for {name}: {error}") from None
+    return entries
+
+
+def entries_text(entries: Mapping[str, Entry]) -> str:
+    """Return the content of a file: a sorted block for each claim, a line for each of its facts."""
+    blocks = [
+        f"    {json.dumps(name, ensure_ascii=False)}: {_block(entries[name])}"
+        for name in sorted(entries)
+    ]
+    inside = ",\n".join(blocks)
+    claims = f"{{\n{inside}\n  }}" if blocks else "{}"
+    return f'{{\n  "claims": {claims},\n  "version": {VERSION}\n}}\n'
+
+
+def _block(entry: Entry) -> str:
+    lines = [f"      {json.dumps(name)}: {_value(entry[name])}" for name in sorted(entry)]
+    return "{\n" + ",\n".join(lines) + "\n    }"
+
+
+def _value(value: Any) -> str:
+    short = json.dumps(value, sort_keys=True, ensure_ascii=False)
+    if len(short) <= 92 or not isinstance(value, list | dict):
+        return short
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, indent=2).replace("\n", "\n      ")
+
+
+def write_entries(file: Path, entries: Mapping[str, Entry]) -> bool:
+    """Write the file, whole or not at all; False if it said the same already.
+
+    Raises ClaimsFileError if that is not possible.
+    """
+    content = entries_text(entries).encode("utf-8")
+    try:
+        if file.exists() and file.read_bytes() == content:
+            return False
+        write_whole(file, content)
+    except OSError as error:
+        raise ClaimsFileError(
+            f"{file.name} could not be written: {error}. Nothing was changed. Make "
+            f"{file.parent} writable, or run pytest --dp-claims=update where you can write."
+        ) from error
+    return True

@@ -28,6 +28,11 @@ from pytest_dp.results.outcome import finite
 VERSION = 1
 """Given with the format of the files; what a newer one says is not guessed at."""
 FOLDER = ".dp"
+MAX_NAME = 100
+"""Characters of an id in the name of its file. With more than some 230, file systems refuse it."""
+DIGITS = 6
+"""Of the digest in the name of a file. With fewer, ids that differ in punctuation alone may share
+a file, and one's pass takes the other's pair away."""
 _NONE = Evidence()
 
 
@@ -134,7 +139,7 @@ class Store:
         write_whole(file, (json.dumps(content, allow_nan=False) + "\n").encode())
 
     def _pass(self, claim: str) -> Path:
-        return self.folder / "passed" / f"{_file_name(claim)}.json"
+        return self.folder / "passed" / f"{file_name(claim)}.json"
 
     def prepare(self, place: Path) -> None:
         """Make a folder below; raises OSError if that is not possible."""
@@ -144,7 +149,7 @@ class Store:
             write_whole(ignore, b"# Evidence is cached, not committed.\n*\n")
 
     def _place(self, claim: str, identity: str) -> Path:
-        return self.folder / "evidence" / f"{_file_name(claim)}-{identity}"
+        return self.folder / "evidence" / f"{file_name(claim)}-{identity}"
 
     def _runs_in(self, place: Path) -> list[StoredRun]:
         runs: list[StoredRun | None] = []
@@ -162,11 +167,11 @@ class Store:
             return None
 
 
-def _file_name(claim: str) -> str:
-    """Return a name of a file for a claim: the end of its id, and a digest."""
-    readable = re.sub(r"[^\w.=+-]+", "-", claim)[-60:].strip("-")
-    name = hashlib.sha256(claim.encode("utf-8", "backslashreplace")).hexdigest()[:8]
-    return f"{readable}-{name}"
+def file_name(claim: str) -> str:
+    """Return the name of files of a claim, which no other claim shares on any file system."""
+    words = re.sub(r"(\.py::|\W)+", "_", claim).strip("_")[:MAX_NAME]
+    digest = hashlib.sha256(claim.encode("utf-8", "backslashreplace")).hexdigest()[:DIGITS]
+    return f"{words}_{digest}"
 
 
 def total_evidence(runs: Iterable[StoredRun]) -> Evidence:

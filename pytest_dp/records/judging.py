@@ -1,32 +1,184 @@
-"""Which of the claims on record are kept, weakened, hidden or gone, and which are new."""
+"""Claims of a run against those on record: which are kept, weakened, hidden, gone or new.
+
+Entries are compared field by field, each by the order of its values, if it has one.
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
-from typing import Any
+from typing import Any, NamedTuple
 
-from pytest_dp.basics.reprs import LINE_WIDTH
-from pytest_dp.claiming.keywords import PRIVACY
-from pytest_dp.claiming.method_settings import OF_METHODS
-from pytest_dp.records.comparing import WEAKER, FieldChange, claim_changes
-from pytest_dp.records.entries import Entry, promise_text
+from pytest_dp.basics.reprs import LINE_WIDTH, plural
+from pytest_dp.claiming.method_settings import METHODS
+from pytest_dp.claiming.setting_fields import FIELDS
+from pytest_dp.claiming.settings import Settings
+from pytest_dp.declaration import Neighbors
+from pytest_dp.records.entries import (
+    OTHER,
+    STRONGER,
+    WEAKER,
+    Entry,
+    compare_promises,
+    digest_of_example,
+    promise_text,
+)
 
-KEPT, STRONGER = "as on record", "stronger"
+_OBJECTS: tuple[Any, ...] = (*(method() for method in METHODS.values()), Settings())
+_USUAL = {name: getattr(usual, name) for usual in _OBJECTS for name in usual.__match_args__}
+KEPT = "as on record"
 WEAKENED, HIDDEN, GONE, NEW = "weakened", "hidden", "gone", "not on record"
 _FAILING = (WEAKENED, HIDDEN, GONE, NEW)
 _WHOLE_WORDS: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
-_KEYWORDS = {
-    "promise": (*PRIVACY, "composes"),
-    **dict.fromkeys(("neighbours", "group"), ("neighbors",)),
-    **dict.fromkeys(OF_METHODS, ("method",)),
-    "score": ("score", "method"),
-    "inputs": ("inputs", "pairs", "data"),
+
+
+class FieldChange(NamedTuple):
+    """A difference between two entries of a claim."""
+
+    what: str
+    """The keyword of a claim, or ``"promise"``."""
+    before: str
+    after: str
+    verdict: str
+    """`WEAKER`, `STRONGER` or `OTHER`."""
+
+    @property
+    def loses(self) -> bool:
+        """True if the claim may have become weaker; also if values cannot be compared."""
+        return self.verdict != STRONGER
+
+    def __str__(self) -> str:
+        what = "" if self.what == "promise" else f"{self.what} "
+        return f"{what}{self.before} -> {self.after}"
+
+
+def _fields(entry: Entry) -> dict[str, Any]:
+    """Return the fields of an entry by their names, in the order of display."""
+    params = {**entry.get("params", {}), **entry.get("drawn", {})}
+    return {
+        "promise": entry.get("promise", {}),
+        "inputs": (entry.get("inputs"), entry.get("examples")),
+        "neighbours": entry.get("relation", {}),
+        "group": entry.get("group", 1),
+        **{f"params[{name!r}]": params[name] for name in sorted(params)},
+        "composes": entry.get("composes", []),
+        **{name: entry[name] for name in ("records", "score") if name in entry},
+        **entry.get("effort", {}),
+    }
+
+
+def claim_changes(before: Entry, after: Entry) -> Iterator[FieldChange]:
+    """Yield the differences between two entries of a claim, by the order of each field.
+
+    Raises ClaimError if the earlier one is no entry.
+    """
+    old, new = _fields(before), _fields(after)
+    for name in dict.fromkeys((*old, *new)):
+        one, other = (said.get(name, _USUAL.get(name)) for said in (old, new))
+        verdict = _verdict(name, one, other) if one != other else ""
+        if verdict:
+            yield FieldChange(name, _text(name, one, other), _text(name, other, one), verdict)
+
+
+def _text(name: str, value: Any, other: Any) -> str:
+    """Return a value as people write it, beside what it is compared with."""
+    if name in _TEXTS:
+        return _TEXTS[name](value, other)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    if isinstance(value, list | tuple):
+        return ", ".join(value) or ("nothing" if name == "composes" else "none")
+    return "not given" if value is None else str(value)
+
+
+_Inputs = tuple[str | None, list[str] | None]
+"""Where inputs come from, if the claim names it, and the examples, if these are known."""
+
+
+def _inputs(old: _Inputs, new: _Inputs) -> str:
+    (source, before), (now, after) = old, new
+    if before is None or after is None:
+        return OTHER if source != now else ""
+    lost, gained = _examples_missing(before, after), _examples_missing(after, before)
+    return OTHER if lost and gained else WEAKER if lost else STRONGER if gained else ""
+
+
+def _inputs_text(given: _Inputs, other: _Inputs) -> str:
+    (source, examples), (_, others) = given, other
+    count = plural(len(examples or []), "example")
+    if examples is None or others is None:
+        return str(source or count)
+    own = _examples_missing(examples, others)
+    more = f" and {len(own) - 2} more" if len(own) > 2 else ""
+    return f"{count}, among them {', '.join(own[:2])}{more}" if own else count
+
+
+def _examples_missing(texts: list[str], others: list[str]) -> list[str]:
+    """Return those of some examples that are not among others, or not as often."""
+    missing = Counter(map(digest_of_example, texts)) - Counter(map(digest_of_example, others))
+    return [text for text in texts if digest_of_example(text) in missing]
+
+
+def _neighbors_text(given: Mapping[str, Any], _: object) -> str:
+    """Return the neighbours as a keyword of a claim."""
+    if not given:
+        return "not stated"
+    said = {name: given[name] for name in ("record", "unit", "rows", *given) if name in given}
+    name = said.pop("neighbors", None)
+    return f"neighbors={Neighbors(str(name), **said) if said else repr(name)}"
+
+
+def _relation(before: Any, after: Any) -> str:
+    """Return the verdict on neighbours: more rows for each unit are a stronger claim."""
+    if not before or not after:
+        return _presence(before, after)
+    if all(before.get(name) == after.get(name) for name in {*before, *after} - {"rows"}):
+        rows = (float(relation.get("rows", "inf")) for relation in (before, after))
+        return STRONGER if next(rows) < next(rows) else WEAKER
+    return OTHER
+
+
+def _presence(before: Any, after: Any) -> str:
+    """Return the verdict on values that are stronger where they are given at all."""
+    return STRONGER if not before else WEAKER if not after else OTHER
+
+
+_COMPARISONS: Mapping[str, Callable[[Any, Any], str]] = {
+    "promise": compare_promises,
+    "inputs": _inputs,
+    "neighbours": _relation,
+    "composes": _presence,
 }
-"""By what has changed, the keywords of a claim that may say it; of all else, its own name."""
+"""The verdict on what differs under a name that no order of `FIELDS` is for."""
+_RISING = ("group", "coupled")
+"""Values besides those of `FIELDS` that are stronger the larger they are."""
+_TEXTS: Mapping[str, Callable[[Any, Any], str]] = {
+    "promise": lambda promise, _: promise_text(promise),
+    "inputs": _inputs_text,
+    "neighbours": _neighbors_text,
+    "margin": lambda margin, _: "none" if margin == 1.0 else str(margin),
+}
+
+
+def _verdict(name: str, before: Any, after: Any) -> str:
+    """Return how a value compares with the one on record; empty if it says the same."""
+    if name in _COMPARISONS:
+        return _COMPARISONS[name](before, after)
+    field = FIELDS.get(name)
+    order = "rising" if name in _RISING else "" if field is None else field.order
+    if order == "subset":
+        old, new = set(before), set(after)
+        return "" if old == new else STRONGER if old < new else WEAKER if new < old else OTHER
+    if order == "ranked" and field is not None:
+        before, after = field.choices.index(before), field.choices.index(after)
+    if order == "falling":
+        before, after = after, before
+    # With a larger alpha less evidence is enough: it finds more, among it more false alarms.
+    return (STRONGER if after > before else WEAKER) if order else OTHER
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +216,6 @@ class Judgement:
         """Changes that fail a claim: first weaker ones, then those that cannot be compared."""
         lost = [change for change in self.changes if change.loses]
         return sorted(lost, key=lambda change: change.verdict != WEAKER)
-
-    @property
-    def keywords(self) -> tuple[str, ...]:
-        """The keywords of a claim where what has changed may stand."""
-        return tuple(
-            name
-            for change in self.lost[:1]
-            for name in _KEYWORDS.get(change.what, (change.what.partition("[")[0],))
-        )
 
 
 def test_of(name: str) -> str:
@@ -128,7 +271,7 @@ def judge_claim(recorded: Mapping[str, Entry], claim: Collected) -> Judgement | 
     if any(change.loses for change in compared):
         return Judgement(WEAKENED, name, claim, compared)
     # Those that the ini file leaves out may be what another run is for.
-    runs_again = old.get("hidden", "deselected") != "deselected" and not claim.hidden
+    runs_again = old.get("hidden", "left out") != "left out" and not claim.hidden
     return Judgement(STRONGER if compared or runs_again else KEPT, name, claim, compared)
 
 
@@ -178,19 +321,14 @@ def _mark_hidden(entry: Entry, claim: Collected) -> Entry:
     return {**entry, "hidden": claim.hidden.partition(":")[0]} if claim.hidden else entry
 
 
-def message(judgement: Judgement, file: str, hint: str = "") -> str:
-    """Return why a claim fails: in one line, then what has changed, then what to do.
-
-    `hint` is what else is known, as a sentence.
-    """
+def message(judgement: Judgement, file: str) -> str:
+    """Return why a claim fails: in one line, then what has changed, then what to do."""
     room = " " * len("WeakenedClaim: ")  # which comes before it
     lines = wrap(room + _headline(judgement, file), LINE_WIDTH, **_WHOLE_WORDS)
     lines[0] = lines[0].strip()
     details = _table(judgement.changes)
     if details:
         lines += ["", *details]
-    if hint:
-        lines += ["", *wrap(hint, LINE_WIDTH, **_WHOLE_WORDS)]
     return "\n".join(
         [*lines, "", f"If this is intended:  pytest --dp-claims=update  and commit {file}."]
     )
@@ -208,13 +346,7 @@ def _headline(judgement: Judgement, file: str) -> str:
     lost = judgement.lost
     is_less = "is less than" if lost[0].verdict == WEAKER else "is not what"
     more = f" (and {len(lost) - 1} more)" if len(lost) > 1 else ""
-    return f"{_short_text(lost[0])}{more} {is_less} {file} has on record"
-
-
-def _short_text(change: FieldChange) -> str:
-    if change.what == "promise":
-        return f"{change.before} -> {change.after}"
-    return str(change)
+    return f"{lost[0]}{more} {is_less} {file} has on record"
 
 
 def _table(changed: Sequence[FieldChange]) -> list[str]:
@@ -238,7 +370,7 @@ def summarize(told: Iterable[Judgement], file: str) -> list[str]:
     lines = [f"{file}: {', '.join(counted)}"] if counted else []
     for judgement in told:
         if judgement.kind == STRONGER:
-            said = "; ".join(map(_short_text, judgement.changes)) or "it is audited again"
+            said = "; ".join(map(str, judgement.changes)) or "it is audited again"
             line = f"  stronger: {judgement.id}: {said}"
             lines += wrap(line, LINE_WIDTH, subsequent_indent="    ", **_WHOLE_WORDS)
     if STRONGER in kinds and not any(judgement.fails for judgement in told):

@@ -1,4 +1,4 @@
-"""Claims that alarm somebody, for other programs: code scanning, merge requests, test reports.
+"""Statuses of claims, and those that alarm somebody, for code scanning, GitLab and test reports.
 
 Source: OASIS, "Static Analysis Results Interchange Format (SARIF) Version 2.1.0"; GitHub, "SARIF
 support for code scanning", which says what of it is shown; GitLab, "Code Quality", section on tools
@@ -10,19 +10,110 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
 from pytest_dp.report.record import Record
-from pytest_dp.report.statuses import ALARMS, AlarmEntry
+
+
+@dataclass(frozen=True, slots=True)
+class StatusLook:
+    """How a status is shown."""
+
+    words: str
+    """Of one claim: ``"not audited"``."""
+    heading: str
+    """Of several."""
+    sign: str
+    """In a page."""
+    emoji: str
+    """On GitHub."""
+    style: str
+    """The class of a page's style sheet: ``"bad"``, ``"warn"`` or ``"good"``."""
+    colour: dict[str, Any]
+    """In a terminal."""
+    alarm: AlarmEntry | None = None
+    """None where nothing is wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class AlarmEntry:
+    """The entry of a status in code scanning."""
+
+    rule: str
+    title: str
+    help: str
+    level: str
+    """Of SARIF and of GitHub's annotations: ``"error"``, ``"warning"`` or ``"note"``."""
+    severity: str
+    """From 0.0 to 10.0, as GitHub takes it."""
+    gitlab: str
+
+
+_BAD: dict[str, Any] = {"red": True, "bold": True}
+STATUSES = {
+    "violated": StatusLook(
+        *("violated", "Violated", "✗", "❌", "bad", _BAD),
+        AlarmEntry(
+            "dp-claim-violated",
+            "A differential privacy claim is violated",
+            "Two neighbouring inputs and an event show that the mechanism loses more privacy than "
+            "it claims. Compare the noise with the sensitivity between exactly these two inputs.",
+            *("error", "8.0", "critical"),
+        ),
+    ),
+    "weakened": StatusLook(
+        *("not as on record", "Not as on record", "✗", "❌", "bad", _BAD),
+        AlarmEntry(
+            "dp-claim-weakened",
+            "A differential privacy claim is not as on record",
+            "The claim is less than dp-claims.json has on record, hidden, gone, or not on record. "
+            "If this is intended, run pytest --dp-claims=update and commit the file.",
+            *("error", "6.0", "major"),
+        ),
+    ),
+    "error": StatusLook(
+        *("not audited", "Not audited", "✗", "❌", "bad", _BAD),
+        AlarmEntry(
+            "dp-claim-not-audited",
+            "A differential privacy claim could not be audited",
+            "The claim or the mechanism raised an error, so nothing is known about it.",
+            *("error", "5.0", "major"),
+        ),
+    ),
+    "inconclusive": StatusLook(
+        *("inconclusive", "Inconclusive", "?", "⚠️", "warn", {"yellow": True}),
+        AlarmEntry(
+            "dp-claim-inconclusive",
+            "An audit of a differential privacy claim could tell nothing",
+            "The message says why, and what to do.",
+            *("warning", "2.0", "minor"),
+        ),
+    ),
+    "no violation": StatusLook(
+        *("no violation", "No violation found", "✓", "✅", "good", {"green": True})
+    ),
+    "unchanged": StatusLook(*("unchanged", "Unchanged", "✓", "✅", "good", {"green": True})),
+    "beyond": StatusLook(
+        *("broken outside the declared inputs", "Outside the declared inputs", "!", "⚠️", "warn"),
+        {"yellow": True},
+        AlarmEntry(
+            "dp-claim-broken-beyond-examples",
+            "A differential privacy claim is broken outside the declared inputs",
+            "If the mechanism takes such data, add it to the claim's inputs and fix the "
+            'mechanism. If it never gets any, write beyond="off" into the claim.',
+            *("note", "1.0", "info"),
+        ),
+    ),
+}
+"""The statuses of a record, the most alarming first, but for `beyond`, which is told beside one."""
+ORDER = list(STATUSES)
+ALARMS = {status: shown.alarm for status, shown in STATUSES.items() if shown.alarm is not None}
 
 _SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 )
-DRIVER = "pytest-dp"
-"""The name of this tool in logs for code scanning."""
-CHECKS = "dp-claim-"
-"""With this, names of checks for GitLab begin."""
 _IN_JUNIT = ("claim", "lower", "resolution", "strength", "samples", "seed")
 
 
@@ -40,7 +131,7 @@ def sarif(
     run = {
         "tool": {
             "driver": {
-                "name": DRIVER,
+                "name": "pytest-dp",
                 "semanticVersion": version,
                 "rules": [_rule(alarm) for alarm in ALARMS.values()],
             }
@@ -94,7 +185,7 @@ def _result(record: Record, located: Callable[[str], str]) -> dict[str, Any]:
         "level": alarm.level,
         "message": {"text": text},
         "locations": [_location(located(record.path), record.line)],
-        **_if_any(relatedLocations=related),
+        "relatedLocations": related,
         "partialFingerprints": {"dpClaim/v1": alarm_fingerprint(record)},
         "properties": {
             "claim": record.claim,
@@ -124,24 +215,14 @@ def code_quality(
     entries: list[dict[str, Any]] = [
         {
             "description": f"{record.name}: {record.headline}",
-            "check_name": f"{CHECKS}{record.status}",
+            "check_name": f"dp-claim-{record.status}",
             "fingerprint": alarm_fingerprint(record),
             "severity": ALARMS[record.status].gitlab,
-            "location": _place(located(record.path), record.line or 1),
-            # of Code Climate's format, which GitLab's is a part of
-            **_if_any(other_locations=[_place(located(b.file), b.line) for b in record.blame]),
+            "location": {"path": located(record.path), "lines": {"begin": record.line or 1}},
         }
         for record in _select_alarms(records)
     ]
     return json.dumps(entries, indent=2, ensure_ascii=False) + "\n"
-
-
-def _if_any(**listed: list[Any]) -> dict[str, list[Any]]:
-    return {name: found for name, found in listed.items() if found}
-
-
-def _place(path: str, line: int) -> dict[str, Any]:
-    return {"path": path, "lines": {"begin": line}}
 
 
 def junit_properties(record: Record) -> list[tuple[str, object]]:

@@ -1,4 +1,4 @@
-"""Pictures as SVG: the outputs on both inputs, and their error rates beside what a claim allows.
+"""Two pictures of a claim as SVG: its outputs on both inputs, and error rates beside the claim.
 
 Written without a library: a report of hundreds of claims has to stay small, and the colours are
 those of the page around a picture (``page.css``), light or dark.
@@ -7,32 +7,64 @@ those of the page around a picture (``page.css``), light or dark.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from html import escape
 
 import numpy as np
 
-from pytest_dp.report.record import Record
-from pytest_dp.results.outcome import Bar, Histogram, Interval, Pictures, Points
+from pytest_dp.basics.bisection import bracket
+from pytest_dp.privacy import Guarantee
+from pytest_dp.results.outcome import Bar, Histogram, Interval, Pictures, Points, points
+from pytest_dp.results.result import Result
 
-HARDLY_SEEN = 0.05
-"""Share of a picture's height below which a part is drawn larger. Larger: pictures are less true
-to scale; smaller: the event is not seen."""
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pytest_dp.report.record import Record
 
+MIN_GAP = 0.05
+"""Distance of the dot from the claim's curve below which the picture is enlarged. Larger: fewer
+pictures show all rates; smaller: the distance is not seen."""
+EXACTNESS = 1e-9
+"""Error of a point of a curve. Larger can be seen; smaller takes longer."""
+CURVE_POINTS = 100
+"""Of a curve. With fewer, its bends are seen as corners."""
 WIDTH = 360.0
 """Width of a picture, in the units in which text is 11 high. Given by narrow phones."""
 LEFT, RIGHT = 14.0, WIDTH - 10
 """Where bars begin and end: given by what is written beside them."""
 BAR_HEIGHT = 78.0
 """Of the highest bar, given by how much of a screen a picture takes."""
-FEW_BARS = 6
-"""Bars that have a line each, under their names. More of them take more than a screen."""
-CURVE_POINTS = 100
-"""Of a curve. With fewer, its bends are seen as corners."""
+LETTER_WIDTH = 6.5
+"""Width of a letter below a bar. Larger: names that would fit stand in the caption; smaller: names
+run into each other."""
 MARKS = "abcdefghijkl"
-"""Letters for bars that are not numbers, under their places."""
-_SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+"""Letters for bars that are not numbers and whose names do not fit below them."""
+
+
+def complete_pictures(result: Result) -> Pictures:
+    """Return the pictures of a result, with what its claim allows."""
+    pictures = result.pictures
+    if pictures.attack or pictures.event:
+        allowed = _allowed_curve(result.claim.promise.guarantee, pictures.event)
+        pictures = replace(pictures, allowed=allowed)
+    return pictures
+
+
+def _allowed_curve(guarantee: Guarantee, event: tuple[Interval, Interval] | None) -> Points:
+    """Return the claim's trade-off function, finest where it bends and around the event."""
+    equal_rates, _ = bracket(
+        lambda p: p + guarantee.largest_probability(p) >= 1, 0.0, 1.0, EXACTNESS
+    )
+    # Many bend most where both rates are equal.
+    at = np.concatenate([np.linspace(0, 1, 26), np.geomspace(1e-6, 0.1, 16), [equal_rates]])
+    if event is not None:
+        centre, reach = event[0][1], 4 * (event[0][2] - event[0][0])
+        at = np.concatenate([at, np.linspace(max(centre - reach, 0), min(centre + reach, 1), 9)])
+    least = 1 - guarantee.largest_probability(at)
+    at, least = np.concatenate([at, least]), np.concatenate([least, at])  # it is symmetric
+    order = np.lexsort((-least, at))
+    return points(at[order].tolist(), np.clip(least[order], 0, 1).tolist())
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,133 +87,57 @@ def drawings(record: Record) -> list[Drawing]:
     return drawn
 
 
-# --- outputs ---
-
-
 def outputs(histogram: Histogram) -> Drawing:
     """Draw outputs on D above those on D', with the event filled."""
-    heights = _Heights(histogram)
-    inside = [sum(entry.inside[side] for entry in histogram.bars) for side in (0, 1)]
-    shares = [percent(n / runs) for n, runs in zip(inside, heights.runs, strict=True)]
-    title = (
-        f"Outputs by {histogram.of}: {shares[0]} of those on D are in S, and {shares[1]} of those "
-        "on D'"
-    )
-    numeric = [entry for entry in histogram.bars if _is_numeric(entry)]
-    kinds = [entry for entry in histogram.bars if not _is_numeric(entry)]
+    runs = max(histogram.runs[0], 1), max(histogram.runs[1], 1)
+    bars = sorted(histogram.bars, key=lambda bar: not _is_numeric(bar))
+    highest = max(bar.counts[side] / runs[side] for bar in bars for side in (0, 1)) or 1.0
+    shares = [percent(sum(bar.inside[side] for bar in bars) / runs[side]) for side in (0, 1)]
     caption = "The fresh runs that the text counts. Filled: in S."
-    if heights.logarithmic:
-        caption += " The scale is logarithmic, as S is rare."
-    if any(entry.label == "" and None in (entry.low, entry.high) for entry in numeric):
+    if any(bar.label == "" and None in (bar.low, bar.high) for bar in bars):
         caption += " The bars at the ends hold all further values."
-    if len(histogram.bars) <= FEW_BARS or not numeric:
-        picture = _lying_bars(histogram, heights, title)
-    else:
-        picture = _upright_bars([*numeric, *kinds], heights, shares, title, histogram.of)
-        named = [f"{mark}: {entry.label}" for mark, entry in zip(MARKS, kinds, strict=False)]
-        caption += f" {'; '.join(named)}." if named else ""
-    return Drawing("Outputs on D and D'", picture, caption)
-
-
-def _is_numeric(entry: Bar) -> bool:
-    """Return whether a bar is of a number or a range, and not far off or of another kind."""
-    return entry.low == entry.high is not None if entry.label else True
-
-
-class _Heights:
-    """Heights of bars, as shares of the highest one."""
-
-    def __init__(self, histogram: Histogram) -> None:
-        self.runs = max(histogram.runs[0], 1), max(histogram.runs[1], 1)
-        self._highest = max(self._share(entry.counts) for entry in histogram.bars)
-        within = max(self._share(entry.inside) for entry in histogram.bars)
-        self.logarithmic = 0 < within < HARDLY_SEEN * self._highest
-
-    def _share(self, counts: tuple[int, int]) -> float:
-        return max(count / runs for count, runs in zip(counts, self.runs, strict=True))
-
-    def height(self, count: int, side: int) -> float:
-        """Return the height of a count on D (0) or on D' (1), as a share of the highest bar."""
-        share, least = count / self.runs[side], 0.5 / max(self.runs)
-        if self.logarithmic and share:
-            return math.log(share / least) / math.log(self._highest / least)
-        return share / self._highest if share else 0.0
-
-    def of_bar(self, entry: Bar, side: int) -> list[tuple[float, str]]:
-        """Return the heights of a bar and of its part in the event, with CSS classes, if not 0."""
-        of = ("dp-d", "dp-d2")[side]
-        counts = (entry.counts[side], f"{of} dp-out"), (entry.inside[side], f"{of} dp-in")
-        return [(self.height(count, side), kind) for count, kind in counts if count]
-
-
-def _upright_bars(
-    bars: Sequence[Bar], heights: _Heights, shares: Sequence[str], title: str, of: str
-) -> str:
-    """Draw upright bars of equal width, with some of their numbers below."""
     parts, base, step = [], 0.0, (RIGHT - LEFT) / len(bars)
     for side, name in enumerate(("D", "D'")):
         base += 22 + BAR_HEIGHT
         parts.append(_text(LEFT, base - BAR_HEIGHT - 8, f"on {name}: {shares[side]} in S"))
-        for at, entry in enumerate(bars):
-            for height, kind in heights.of_bar(entry, side):
-                tall, x = BAR_HEIGHT * height, LEFT + at * step
-                parts.append(_bar(x, base - tall, 0.9 * step, tall, kind))
+        colour = ("dp-d", "dp-d2")[side]
+        for at, bar in enumerate(bars):
+            for count, kind in ((bar.counts[side], "dp-out"), (bar.inside[side], "dp-in")):
+                tall = BAR_HEIGHT * count / runs[side] / highest
+                place = LEFT + at * step, base - tall, 0.9 * step, tall
+                parts += [_bar(*place, f"{colour} {kind}")] if count else []
         parts.append(line([(LEFT, base), (RIGHT, base)], "dp-axis"))
-    marks = iter(MARKS)
-    lows = [entry.low for entry in bars if entry.low is not None]
-    rough = {low: tick_text(float(f"{low:.3g}")) for low in lows}
-    is_told = len(set(rough.values())) == len(set(lows))
-    for at, entry in enumerate(bars):
-        middle = LEFT + (at + 0.45) * step
-        if not _is_numeric(entry):
-            parts.append(_text(middle, base + 15, next(marks, ""), "dp-middle"))
-        elif at % math.ceil(len(bars) / 5) == 1 and entry.low is not None:
-            x = middle if entry.low == entry.high else LEFT + at * step
-            name = rough[entry.low] if is_told else tick_text(entry.low)
-            parts.append(_text(x, base + 15, name, "dp-middle"))
-    parts.append(_text((LEFT + RIGHT) / 2, base + 30, of, "dp-middle"))
-    return _svg(base + 36, title, parts)
+    marks, named, every = iter(MARKS), [], math.ceil(len(bars) / 5)
+    for at, bar in enumerate(bars):
+        x = LEFT + (at + 0.45) * step
+        if not _is_numeric(bar) and len(bar.label) * LETTER_WIDTH <= step:
+            parts.append(_text(x, base + 15, bar.label, "dp-middle"))
+        elif not _is_numeric(bar):
+            mark = next(marks, "")
+            parts.append(_text(x, base + 15, mark, "dp-middle"))
+            named += [f"{mark}: {bar.label}"] if mark else []
+        elif at % every == every // 2 and bar.low is not None:
+            x = x if bar.low == bar.high else LEFT + at * step
+            parts.append(_text(x, base + 15, tick_text(float(f"{bar.low:.3g}")), "dp-middle"))
+    parts.append(_text((LEFT + RIGHT) / 2, base + 30, histogram.of, "dp-middle"))
+    caption += f" {'; '.join(named)}." if named else ""
+    title = (
+        f"Outputs by {histogram.of}: {shares[0]} of those on D are in S, and {shares[1]} of those "
+        "on D'"
+    )
+    return Drawing("Outputs on D and D'", _svg(base + 36, title, parts), caption)
 
 
-def _lying_bars(histogram: Histogram, heights: _Heights, title: str) -> str:
-    """Draw bars from left to right, under the name of each kind."""
-    parts, y, left = [], 14.0, LEFT + 22
-    room = RIGHT - left - 52
-    for entry in histogram.bars:
-        name = _bar_name(entry, histogram.of) + (" (in S)" if any(entry.inside) else "")
-        parts.append(_text(LEFT, y, name))
-        for side, name in enumerate(("D", "D'")):
-            top, count = y + 5 + 14 * side, entry.counts[side]
-            parts.append(_text(left - 6, top + 9, name, "dp-end"))
-            parts += [
-                _bar(left, top, room * n, 11, kind) for n, kind in heights.of_bar(entry, side)
-            ]
-            end = left + room * heights.height(count, side) + 6
-            parts.append(_text(end, top + 9, percent(count / heights.runs[side])))
-        y += 52
-    return _svg(y - 8, title, parts)
-
-
-def _bar_name(entry: Bar, of: str) -> str:
-    if entry.label:
-        return entry.label
-    if entry.low is None:
-        return f"{of} < {tick_text(entry.high or 0.0)}"
-    if entry.high is None:
-        return f"{of} >= {tick_text(entry.low)}"
-    return f"{tick_text(entry.low)} to {tick_text(entry.high)}"
-
-
-# --- error rates ---
+def _is_numeric(bar: Bar) -> bool:
+    """Return whether a bar is of a number or a range, and not far off or of another kind."""
+    return bar.low == bar.high is not None if bar.label else True
 
 
 def trade_off(pictures: Pictures, *, violated: bool) -> Drawing:
     """Draw false positives against false negatives, with what the claim does not allow."""
     window = _window(pictures)
-    x, y = (
-        PictureAxis(window[0], window[1], 60.0, RIGHT),
-        PictureAxis(window[2], window[3], 230.0, 12.0),
-    )
+    x = PictureAxis(window[0], window[1], 60.0, RIGHT)
+    y = PictureAxis(window[2], window[3], 230.0, 12.0)
     curve = [(x(a), y(b)) for a, b in _sample_curve(pictures.allowed, window)]
     corners = (x.start, y.start), (x.end, y.start)
     parts = [line([corners[0], *curve, corners[1]], "dp-forbidden").replace('"/>', 'Z"/>')]
@@ -209,13 +165,13 @@ def trade_off(pictures: Pictures, *, violated: bool) -> Drawing:
 
 
 def _window(pictures: Pictures) -> tuple[float, float, float, float]:
-    """Return the part of the unit square to draw."""
+    """Return the part of the unit square to draw: all of it, or what is close to the dot."""
     if pictures.event is not None:
         positives, negatives = pictures.event
         xs, ys = zip(*pictures.allowed, strict=True)
         allowed = np.interp(positives[1], xs, ys)
         gap = abs(float(allowed) - negatives[1])
-        if gap < HARDLY_SEEN:
+        if gap < MIN_GAP:
             return *_rate_window(positives, gap), *_rate_window(negatives, gap)
     return 0.0, 1.0, 0.0, 1.0
 
@@ -227,16 +183,13 @@ def _rate_window(rate: Interval, gap: float) -> tuple[float, float]:
     return start, min(start + 2 * reach, 1.0)
 
 
-def _sample_curve(points: Points, window: tuple[float, ...]) -> Points:
+def _sample_curve(curve: Points, window: tuple[float, ...]) -> Points:
     """Return points of a falling curve over a window, its own corners among them."""
     left, right, _, _ = window
-    xs, ys = zip(*sorted(points, key=lambda point: (point[0], -point[1])), strict=True)
+    xs, ys = zip(*sorted(curve, key=lambda point: (point[0], -point[1])), strict=True)
     corners = [x for x in xs if left < x < right]
     at = np.unique(np.concatenate([np.linspace(left, right, CURVE_POINTS), corners]))
     return tuple(zip(at.tolist(), np.interp(at, xs, ys).tolist(), strict=True))
-
-
-# --- axes, lines and numbers ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,10 +218,10 @@ class PictureAxis:
         return [k * step for k in range(lowest, highest + 1)]
 
 
-def line(points: Iterable[tuple[float, float]], kind: str) -> str:
+def line(places: Iterable[tuple[float, float]], kind: str) -> str:
     """Draw points joined by straight lines."""
-    places = dict.fromkeys(f"{_n(x)} {_n(y)}" for x, y in points)
-    return f'<path class="{kind}" d="M{"L".join(places)}"/>'
+    written = dict.fromkeys(f"{_n(x)} {_n(y)}" for x, y in places)
+    return f'<path class="{kind}" d="M{"L".join(written)}"/>'
 
 
 def _svg(height: float, title: str, parts: Iterable[str]) -> str:
@@ -312,13 +265,8 @@ def _upwards(axis: PictureAxis, x: float, label: str) -> list[str]:
 
 
 def tick_text(value: float) -> str:
-    """Format a number at a tick: ``1,000``, ``0.05``, ``10⁻⁶``."""
-    if value != 0 and not 1e-3 <= abs(value) < 1e7:  # too long below an axis
-        digits, _, exponent = f"{value:.2e}".partition("e")
-        digits = f"{float(digits):g}"
-        factor = {"1": "", "-1": "-"}.get(digits, f"{digits}·")
-        return f"{factor}10{str(int(exponent)).translate(_SUPERSCRIPT)}"
-    return f"{value:,.6g}" if abs(value) < 1000 else f"{value:,.0f}"
+    """Format a number at a tick: ``1,000``, ``0.05``, ``1e-06``."""
+    return f"{value:,.6g}" if abs(value) < 1000 or abs(value) >= 1e7 else f"{value:,.0f}"
 
 
 def percent(share: float) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import platform
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -15,8 +15,8 @@ from pytest_dp import __version__
 from pytest_dp.basics import clocks
 from pytest_dp.basics.errors import ClaimError
 from pytest_dp.registry import load_entry_points
-from pytest_dp.report.alarms import CHECKS, DRIVER, code_quality, sarif
-from pytest_dp.report.html import MARK, page
+from pytest_dp.report.alarms import code_quality, sarif
+from pytest_dp.report.html import page
 from pytest_dp.report.record import VERSION, Record
 from pytest_dp.results.outcome import plain
 
@@ -94,43 +94,6 @@ FORMATS: dict[str, Callable[[Sequence[Record], Run], str]] = {
     ".html": lambda records, run: page(records, versions(), about=run.about, linked=run.linked),
 }
 """What writes the report of a run, by the ending of its file. The longest ending counts."""
-
-
-_KNOWN = frozenset(FORMATS)
-"""The formats that `is_report` knows; others may be entered."""
-
-
-def is_report(file: Path) -> bool:
-    """Return whether a file is empty or a report, so that another report may take its place.
-
-    Raises OSError if it cannot be read. Files of formats that were entered later are not looked at.
-    """
-    if format_suffix(file) not in _KNOWN:
-        return True
-    text = file.read_text(encoding="utf-8", errors="replace")
-    if not text.strip() or MARK in text:
-        return True
-    try:
-        content = json.loads(text)
-    except ValueError:
-        return False
-    if isinstance(content, list):
-        names = (entry.get("check_name") if isinstance(entry, dict) else "" for entry in content)
-        return all(str(name).startswith(CHECKS) for name in names)
-    if not isinstance(content, dict):
-        return False
-    by_us = {"name": DRIVER}.items() <= _at(content, "runs", 0, "tool", "driver").items()
-    return by_us or {field.name for field in fields(Document)} <= content.keys()
-
-
-def _at(content: Any, *path: str | int) -> dict[str, Any]:
-    """Return the object at a place within others; an empty one if there is none."""
-    for step in path:
-        try:
-            content = content[step]
-        except (LookupError, TypeError):
-            return {}
-    return content if isinstance(content, dict) else {}
 
 
 def format_suffix(file: Path) -> str:

@@ -8,8 +8,8 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from pytest_dp.report.alarms import ALARMS, ORDER, STATUSES
 from pytest_dp.report.record import Record
-from pytest_dp.report.statuses import ALARMS, ORDER, STATUSES
 from pytest_dp.report.summary_table import HEADS, POOR, legend, row_cells, total, verdict
 
 LIMIT = 900_000
@@ -72,21 +72,10 @@ def job_summary(records: Sequence[Record]) -> str:
     return "\n\n".join(blocks) + "\n"
 
 
-def append(path: str | Path, text: str) -> None:
-    """Append a block of Markdown in a single write, so that no half of it is ever left behind."""
-    if not text:
-        return
-    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
-    handle = os.open(path, flags, 0o666)
-    try:
-        size = os.fstat(handle).st_size
-        block = _encode(text)
-        block = (b"\n" if size else b"") + block + (b"" if block.endswith(b"\n") else b"\n")
-        if os.write(handle, block) < len(block):
-            os.ftruncate(handle, size)
-            raise OSError(f"No room to append {len(block)} bytes to {path}.")
-    finally:
-        os.close(handle)
+def append(path: str, text: str) -> None:
+    """Append a block of Markdown to a file; raises OSError if that is not possible."""
+    with Path(path).open("ab") as file:
+        file.write((b"\n" if file.tell() else b"") + _encode(text))
 
 
 def _encode(text: str) -> bytes:

@@ -14,31 +14,26 @@ from decimal import Decimal
 from functools import cache
 from html import escape
 from importlib.resources import files
-from itertools import groupby, pairwise
+from itertools import groupby
 from types import MappingProxyType
 
 from pytest_dp.basics import clocks
-from pytest_dp.basics.reprs import LINE_WIDTH
+from pytest_dp.report.alarms import ORDER, STATUSES
 from pytest_dp.report.drawings import Drawing, drawings
 from pytest_dp.report.record import Record
-from pytest_dp.report.statuses import ORDER, STATUSES
 from pytest_dp.report.summary_table import (
     HEADS,
     POOR,
+    facts,
     legend,
     row_cells,
     short_finding,
     total,
     verdict,
 )
-from pytest_dp.report.text import facts
 
 _UNPRINTABLE = re.compile(r"\x1b\[[0-9;]*m|[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 """Terminal colours, and characters that no HTML file may hold."""
-_GAP = re.compile(r"(?<=\S) {3,}(?=\S)")
-"""Spaces between columns of a message."""
-MARK = '<meta name="generator" content="pytest-dp">'
-"""By this line of its head, a page is known to be a report."""
 
 
 def page(
@@ -115,7 +110,7 @@ def _document(title: str, body: str) -> str:
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"{MARK}\n"
+        '<meta name="generator" content="pytest-dp">\n'
         '<meta name="color-scheme" content="light dark">\n<link rel="icon" href="data:,">\n'
         f"<title>{title}</title>\n<style>\n{_part('page.css')}</style>\n</head>\n"
         f'<body class="dp">\n{body}\n<script>\n{_part("page.js")}</script>\n</body>\n</html>\n'
@@ -206,10 +201,8 @@ def _details(record: Record) -> str:
     parts = [] if begun else [f"<p>{_text(record.headline)}</p>"]
     if record.details:
         label = f"{STATUSES[record.status].heading}: {record.name}"
-        parts.append(
-            f'<pre tabindex="0" role="region" aria-label="{_text(label)}">'
-            f"{_foldable(record.details)}</pre>"
-        )
+        attributes = f'tabindex="0" role="region" aria-label="{_text(label)}"'
+        parts.append(f"<pre {attributes}>{_text(record.details)}</pre>")
     if record.beyond is not None:
         parts.append(_details(record.beyond))
     try:
@@ -226,27 +219,6 @@ def _details(record: Record) -> str:
         known.append(("reproduce", record.reproduce))
     listed = "".join(f"<dt>{_text(name)}</dt><dd>{_text(said)}</dd>" for name, said in known)
     return "\n".join([*parts, f"<dl>{listed}</dl>" if listed else ""])
-
-
-def _foldable(message: str) -> str:
-    """Return a message with marks at white space that is a single space on narrow screens.
-
-    These are line breaks inside of a sentence, and gaps between columns.
-    """
-    lines = message.split("\n")
-    parts = [_GAP.sub(_mark_fold, _text(lines[0]))]
-    for before, line in pairwise(lines):
-        body = line.lstrip(" ")
-        indent = line[: len(line) - len(body)]
-        is_full = len(before) + 1 + len(body.partition(" ")[0]) > LINE_WIDTH
-        is_deep = len(indent) >= max(2, len(before) - len(before.lstrip(" ")))
-        fold = _mark_fold if body and is_full and is_deep else str
-        parts += [fold(f"\n{indent}"), _GAP.sub(_mark_fold, _text(body))]
-    return "".join(parts)
-
-
-def _mark_fold(space: re.Match[str] | str) -> str:
-    return f'<span class="dp-fold">{space if isinstance(space, str) else space[0]}</span>'
 
 
 def _figure(drawing: Drawing) -> str:

@@ -69,10 +69,10 @@ def format_probability(p: float, rounding: Rounding = "nearest") -> str:
 
 
 @_of_any
-def claimed_number(eps: float, digits: int = 6) -> str:
+def claimed_number(eps: float) -> str:
     """Return a claimed ε as its author wrote it, unless that takes more than eight characters."""
     text = repr(float(eps))
-    return text if len(text) <= 8 else _significant(_decimal(eps), digits, "nearest")
+    return text if len(text) <= 8 else _significant(_decimal(eps), 6, "nearest")
 
 
 @_of_any

@@ -23,10 +23,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:  # the table and the headline need no inputs, and pytest shows them at every exit
     from pytest_dp.data.differences import Change
     from pytest_dp.data.types import DataType
-    from pytest_dp.results.result import Counterexample, Result
-
-TO_ADD = "If the mechanism takes such data, add an example, and the same audit is red:"
-NEVER_GETS = 'If it never gets any, write beyond="off" into the claim.'
+    from pytest_dp.results.result import Counterexample
 
 
 def inputs(example: Counterexample, width: int) -> list[str]:
@@ -212,41 +209,6 @@ def _ranges(names: Sequence[Any], order: Sequence[Any]) -> str:
             rows[-1].append(f"[{name}]" if isinstance(name, int) else str(name))
             last = at
     return ", ".join(f"{row[0]} to {row[-1]}" if len(row) >= 3 else ", ".join(row) for row in rows)
-
-
-def keep(result: Result) -> list[str]:
-    """Return the pair as source for a test of its own, if it is short, and the file that has it."""
-    said = [*as_source_lines(result)]
-    if result.pair_file:
-        line = f"As a file:  {result.pair_file}"
-        said += [line] if len(line) <= LINE_WIDTH else ["As a file:", f"  {result.pair_file}"]
-    return said
-
-
-def as_source_lines(result: Result) -> list[str]:
-    """Return the pair as keywords of a claim; nothing if the claim names it, or it is long."""
-    from pytest_dp.data.describing import whole
-    from pytest_dp.data.python_source import as_source
-
-    example, room = result.counterexample, 4 * LINE_WIDTH
-    if example is None or result.claim.promise.pairs is not None:
-        return []
-    if result.outside:
-        more = [as_source(data) or "" for data in result.to_add if whole(data, room)]
-        line = f"  inputs=[..., {', '.join(more)}]"
-        if more and all(more) and len(line) <= room:
-            return [*wrap_lines(TO_ADD), line, *wrap_lines(NEVER_GETS)]
-    if whole(example.d1, room) is None or whole(example.d2, room) is None:
-        return []  # nor is its source short
-    sources = as_source(example.d1), as_source(example.d2)
-    line = f"pairs=[({sources[0]}, {sources[1]})]"
-    params = {name: as_source(value) for name, value in example.params.items()}
-    if params:
-        line += f", params={{{', '.join(f'{name!r}: {value}' for name, value in params.items())}}}"
-    if None in (*sources, *params.values()) or len(line) > room:
-        return []
-    label = "As a test:  "
-    return [f"{label}{line}"] if len(label + line) <= LINE_WIDTH else [label.rstrip(), f"  {line}"]
 
 
 def field(label: str, text: str, width: int) -> list[str]:

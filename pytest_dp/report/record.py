@@ -15,10 +15,8 @@ from typing import Any, Literal, Self
 
 from pytest_dp.basics.reprs import LINE_WIDTH
 from pytest_dp.report import numbers
-from pytest_dp.report.brief import brief_inputs
-from pytest_dp.report.headline import headline
 from pytest_dp.report.reproducing import replay_command
-from pytest_dp.report.violation import counterexample_lines, remedy_sentence, violation
+from pytest_dp.report.violation import counterexample_lines, headline, remedy_sentence, violation
 from pytest_dp.results.outcome import (
     Estimate,
     Outcome,
@@ -74,9 +72,6 @@ class ShownCounterexample:
     """Causes that would explain the counts; never a certainty."""
     text: str
     """D, D', S and the counts, laid out for a terminal."""
-    brief: str = ""
-    """The text without the records of D and D': the fields that differ, and a digest of each
-    input."""
 
     @classmethod
     def of(cls, result: Result, example: Counterexample) -> Self:
@@ -88,9 +83,7 @@ class ShownCounterexample:
             d2=describe(example.d2, MAX_TEXT_LENGTH),
             event=str(example.event)[:MAX_TEXT_LENGTH],
             difference=example.difference,
-            params={
-                name: describe(value, MAX_TEXT_LENGTH) for name, value in example.params.items()
-            },
+            params={name: describe(v, MAX_TEXT_LENGTH) for name, v in example.params.items()},
             counts=(int(example.counts[0]), int(example.counts[1])),
             runs=(int(example.runs[0]), int(example.runs[1])),
             intervals=(
@@ -101,7 +94,6 @@ class ShownCounterexample:
             p_value=_probability(example.p_value, 1.0),
             diagnosis=tuple(example.diagnosis),
             text="\n".join(counterexample_lines(result, example, LINE_WIDTH)),
-            brief="\n".join(counterexample_lines(result, example, LINE_WIDTH, brief_inputs)),
         )
 
 
@@ -166,8 +158,6 @@ class Record(Outcome):
     one_sided: bool = False
     """True if outputs of the counterexample's event came on one input and never on the other, and
     no number above the claim was shown."""
-    log10_e_value: float | None = None
-    """The decimal logarithm of `e_value`."""
     seed: str = ""
     """In hexadecimal; repeats the audit."""
     margin: float | None = None
@@ -205,44 +195,43 @@ class Record(Outcome):
         pictures: bool = False,
     ) -> Self:
         """Return the record of an audit that ran; its pictures take time and some kilobytes."""
-        example = result.counterexample
-        e_value, notes = finite(result.e_value), tuple(map(str, result.notes))
+        example, notes = result.counterexample, tuple(map(str, result.notes))
         drawn = None
         if pictures:
+            from pytest_dp.report.drawings import complete_pictures
+
             try:
-                drawn = _pictures(result)
+                drawn = complete_pictures(result)
             except Exception as error:  # the verdict stands without
                 notes += (f"its pictures could not be made: {error!r}",)
         beyond = None
         if result.beyond is not None:
-            told = cls.of(result.beyond, nodeid, path, line)
-            beyond = replace(told, status="beyond")
+            beyond = replace(cls.of(result.beyond, nodeid, path, line), status="beyond")
         same = (*(field.name for field in fields(Outcome)), *_SAME)
-        record: dict[str, Any] = {name: _json_value(getattr(result, name)) for name in same}
-        record |= claim_fields(result.claim) | {
-            "nodeid": nodeid or result.name,
-            "path": path,
-            "line": line,
-            "name": _short_name(nodeid or result.name),
-            "status": result.verdict,
-            "headline": headline(result),
-            "details": violation(result) if result.violated else "",
-            "remedy": remedy_sentence(result) if result.violated else "",
-            "witness": None if example is None else ShownCounterexample.of(result, example),
-            "lower": _bound(result.lower),
-            "seconds": finite(result.seconds) or 0.0,
-            "log10_e_value": math.log10(e_value) if e_value else None,
-            "seed": numbers.seed(result.seed),
-            "margin": finite(result.margin) if result.margin != 1 else None,
-            "notes": notes,
-            "pairs_tried": int(result.pairs[0]),
-            "pairs_available": int(result.pairs[1]),
-            "pairs_proposed": int(result.proposed),
-            "reproduce": replay_command(result),
-            "pictures": drawn,
-            "beyond": beyond,
-        }
-        return cls(**record)
+        values: dict[str, Any] = {name: _json_value(getattr(result, name)) for name in same}
+        values |= claim_fields(result.claim)
+        values |= {"notes": notes, "seconds": finite(result.seconds) or 0.0}
+        return cls(
+            nodeid=nodeid or result.name,
+            path=path,
+            line=line,
+            name=_short_name(nodeid or result.name),
+            status=result.verdict,
+            headline=headline(result),
+            details=violation(result) if result.violated else "",
+            remedy=remedy_sentence(result) if result.violated else "",
+            witness=None if example is None else ShownCounterexample.of(result, example),
+            lower=_bound(result.lower),
+            seed=numbers.seed(result.seed),
+            margin=finite(result.margin) if result.margin != 1 else None,
+            pairs_tried=int(result.pairs[0]),
+            pairs_available=int(result.pairs[1]),
+            pairs_proposed=int(result.proposed),
+            reproduce=replay_command(result),
+            pictures=drawn,
+            beyond=beyond,
+            **values,
+        )
 
     @property
     def all(self) -> tuple[Record, ...]:
@@ -280,11 +269,11 @@ class Record(Outcome):
 
     @property
     def told(self) -> list[str]:
-        """Paragraphs for programs that mark the line of the claim."""
+        """Paragraphs beside the line of the claim, without records of D and D'."""
         if self.status == "weakened":
             return [self.details]
-        brief = "" if self.witness is None else self.witness.brief
-        return [part for part in (self.headline, self.reason, brief, self.remedy) if part]
+        event = "" if self.witness is None else f"S = {{{self.witness.event}}}"
+        return [part for part in (self.headline, self.reason, event, self.remedy) if part]
 
     @property
     def counterexample(self) -> str:
@@ -297,7 +286,7 @@ class Record(Outcome):
         for record in (told, told["beyond"]):
             if record is not None and record["pictures"] is None:
                 del record["pictures"]
-        return {name: told[name] for name in Record.__annotations__ if name in told} | told
+        return told
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Self:
@@ -316,12 +305,6 @@ def claim_fields(claim: Claim) -> dict[str, Any]:
         "relation": "" if promise.relation is None else str(promise.relation),
         "group": int(promise.group),
     }
-
-
-def _pictures(result: Result) -> Pictures:
-    from pytest_dp.report.curves import complete_pictures  # loads what the audit has loaded already
-
-    return complete_pictures(result)
 
 
 def _short_name(nodeid: str) -> str:

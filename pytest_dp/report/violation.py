@@ -1,4 +1,4 @@
-"""The message of a violation: what a red build shows.
+"""The outcome of an audit in one line, and the message of a violation: what a red build shows.
 
 Written in ASCII for terminals that show nothing else (inputs and events are shown as they are), and
 76 columns wide, so that pytest's ``E   `` in front of every line still fits into 80.
@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
 from textwrap import wrap
 from typing import Any
 
-from pytest_dp.basics.reprs import LINE_WIDTH
+from pytest_dp.basics.reprs import LINE_WIDTH, plural
 from pytest_dp.report import numbers
-from pytest_dp.report.games import games
-from pytest_dp.report.headline import claim_text, headline
-from pytest_dp.report.pair import field, inputs, keep, wrap_lines
-from pytest_dp.report.reproducing import reproduce
+from pytest_dp.report.pair import field, inputs, wrap_lines
+from pytest_dp.report.reproducing import keep, reproduce
+from pytest_dp.results.outcome import Risk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from pytest_dp.privacy import Guarantee
     from pytest_dp.results.result import Counterexample, Result
 
 NO_EXAMPLE = "No effort was left for a counterexample: raise max_samples or max_seconds."
@@ -32,13 +31,79 @@ LOWER_A_RISK = (
     "To fix it: give each single record less weight, by a smaller model, fewer passes over the "
     "data or private training; or leave the record out; or claim its true AUC."
 )
-
+MAX_RECORDS = 8
+"""Records at risk that are named. More hide the rest."""
+PLAYED = (
+    "The data had the record or not, and the seed changed. An attack that had learned from "
+    "earlier runs scored the output with the record above the other one with this frequency (AUC):"
+)
 LEAST_SHOWN = 1e-9
 """A p-value below which a failure says "less than": smaller ones tell a reader nothing more."""
 SPARE = 3
 """Runs more in S on D' with which counts still have to explain a verdict. With fewer, a few runs
 stand beside evidence that does not rest on them; with more, counts are left out that explain it."""
 NO_RUNS = "No effort was left for fresh runs: raise max_samples or max_seconds to see more."
+
+
+def headline(result: Result) -> str:
+    """Return the outcome in one line."""
+    guarantee = result.claim.promise.guarantee
+    if result.violated and result.outside:
+        return f"outside the declared inputs: {_claimed_and_shown(result)[1]} for {result.outside}"
+    if result.violated:
+        claimed, shown = _claimed_and_shown(result)
+        return f"claimed {claimed}, but {shown} ({numbers.confidence(result.alpha)} confidence)"
+    claim = claim_text(guarantee)
+    beyond = "" if result.beyond is None else f"; {headline(result.beyond)}"
+    if result.verdict == "inconclusive":
+        samples = numbers.format_count(result.samples)
+        effort = f"{samples} samples in {numbers.format_seconds(result.seconds)}"
+        why = " (blind): no event distinguishes the inputs, in" if result.blind else ""
+        return f"inconclusive{why or f': could not test {claim} with'} {effort}{beyond}"
+    found = f"no violation of {claim}"
+    if result.rests_on_loss:
+        return f"{found}: {result.worth} ({result.strength}){beyond}"
+    now = numbers.not_ruled_out(result.may_lose, guarantee.parameter) if result.over_now else ""
+    if result.far_below is not None:
+        lost, claimed = (
+            numbers.format_upper(result.far_below),
+            numbers.claimed_number(result.claimed),
+        )
+        seen = f"the strongest attack shows a loss of at most {lost} of {claimed}"
+        return f"{found} found; {seen} ({result.strength}){beyond}"
+    if not math.isfinite(result.resolution):
+        return f"{found} found, but {now or 'this run could have caught nothing'}{beyond}"
+    caught = guarantee.true(numbers.format_upper(result.resolution))
+    if guarantee.largest_ratio is None and not result.risks:
+        too_small = 100 * (1 - 1 / max(guarantee.noise_below(result.resolution), 1.0))
+        caught = f"{caught} (noise {math.ceil(too_small)} % too small)"
+    worth = f"{caught} would have been caught" + (f", but {now}" if now else "")
+    return f"{found} found; {worth} ({result.strength}){beyond}"
+
+
+def _claimed_and_shown(result: Result) -> tuple[str, str]:
+    """Return the claim of a violation and its bound as text: ``eps = 1.0``, ``eps >= 1.79``."""
+    guarantee = result.claim.promise.guarantee
+    if result.one_sided and result.counterexample is not None:
+        return claim_text(guarantee), _on_one_side(result.counterexample)
+    if not result.lower > result.claimed:
+        return claim_text(guarantee), guarantee.more_than(numbers.claimed_number(result.claimed))
+    claimed, bound = numbers.claim_and_bound(result.claimed, result.lower)
+    return guarantee.written(claimed), guarantee.at_least(bound)
+
+
+def _on_one_side(example: Counterexample) -> str:
+    """Return how often an event came on D and never on D', by fresh runs if it came in any."""
+    counts, runs = example.counts, example.runs
+    if not counts[0] and example.bet_counts is not None and example.bet_runs is not None:
+        counts, runs = example.bet_counts, example.bet_runs
+    on_d, runs_on_d, others = map(numbers.format_count, (counts[0], *runs))
+    return f"S comes in {on_d} of {runs_on_d} runs on D and in none of {others} on D'"
+
+
+def claim_text(guarantee: Guarantee) -> str:
+    """Return a claim as text: ``eps = 1.0``."""
+    return guarantee.written(numbers.claimed_number(guarantee.claimed))
 
 
 def violation(result: Result) -> str:
@@ -51,15 +116,22 @@ def violation(result: Result) -> str:
             *(f"  {line}" for line in wrap(lines[0][at:].strip(), LINE_WIDTH - 2)),
         ]
     example = result.counterexample
-    block = (
-        _unseen(result)
-        if example is None
-        else counterexample_lines(result, example, LINE_WIDTH - 2)
-    )
-    block = games(result, LINE_WIDTH - 2) if result.risks else block
+    if result.risks:
+        block = games(result, LINE_WIDTH - 2)
+    elif example is not None:
+        block = counterexample_lines(result, example, LINE_WIDTH - 2)
+    elif result.method == "one_run":  # its guesses are all that there is
+        block = wrap(f"{result.strongest}.", LINE_WIDTH - 2, break_on_hyphens=False)
+    else:
+        block = [NO_EXAMPLE]
     lines += [*_blame_lines(result), "", *(f"  {line}".rstrip() for line in block), ""]
-    said = [*_leak(result, example), *_new_sentences(result, example)]
-    said += [remedy] if (remedy := remedy_sentence(result)) else []
+    blamed = [leak.message for leak in result.blame]
+    diagnosed = [  # what the lines to blame do not begin with
+        text
+        for text in (example.diagnosis if example else ())
+        if not any(message.startswith(text.partition(". ")[0]) for message in blamed)
+    ]
+    said = [*_leak(result, example), *diagnosed, remedy_sentence(result)]
     said += [f"Note: {note}" for note in result.notes]
     if not result.replayable:
         said.append(
@@ -81,23 +153,6 @@ def remedy_sentence(result: Result) -> str:
         return ""
     never_seen = example.counts[1] == 0  # which diagnoses nothing else
     return UNBLAMED if len(example.diagnosis) == never_seen else ""
-
-
-def _new_sentences(result: Result, example: Counterexample | None) -> list[str]:
-    """Return the sentences of a diagnosis that the lines to blame do not begin with."""
-    blamed = [leak.message for leak in result.blame]
-    return [
-        text
-        for text in (example.diagnosis if example else ())
-        if not any(message.startswith(text.partition(". ")[0]) for message in blamed)
-    ]
-
-
-def _unseen(result: Result) -> list[str]:
-    """Return what to show without a counterexample: the guesses, if there is nothing else."""
-    if result.method != "one_run":
-        return [NO_EXAMPLE]
-    return wrap(f"{result.strongest}.", LINE_WIDTH - 2, break_on_hyphens=False)
 
 
 def _blame_lines(result: Result) -> list[str]:
@@ -124,14 +179,9 @@ def _leak(result: Result, example: Counterexample | None) -> list[str]:
     ]
 
 
-def counterexample_lines(
-    result: Result,
-    example: Counterexample,
-    width: int,
-    shown: Callable[[Counterexample, int], list[str]] = inputs,
-) -> list[str]:
+def counterexample_lines(result: Result, example: Counterexample, width: int) -> list[str]:
     """Return aligned lines for D, D' and S, a sentence on S, and the counts."""
-    lines = [*shown(example, width), *field("S  = ", f"{{{example.event}}}", width)]
+    lines = [*inputs(example, width), *field("S  = ", f"{{{example.event}}}", width)]
     lines += [*_examples(example, width), ""]
     by_bets = _by_bets(result, example)
     if by_bets:
@@ -275,3 +325,36 @@ def _p_value(result: Result, example: Counterexample) -> str:
     if is_exact or example.p_value >= LEAST_SHOWN:
         return f"p-value {numbers.format_p_value(example.p_value)}"
     return f"p-value < {numbers.format_p_value(LEAST_SHOWN)}"
+
+
+def games(result: Result, width: int) -> list[str]:
+    """Return lines for the games of records that break a claim, and for how many others."""
+    worst = sorted(result.risks, key=lambda risk: (-risk.lower, -risk.auc))
+    level = result.alpha / len(worst)  # each record has its share
+    broken = [risk for risk in worst if risk.p_value <= level] or worst[:1]
+    lines = field("", PLAYED, width)
+    for risk in broken[:MAX_RECORDS]:
+        lines += ["", *field(f"{risk.record} = ", risk.value, width)]
+        lines += field("  ", risk_sentence(risk), width)
+    more, others = len(broken) - MAX_RECORDS, len(worst) - len(broken)
+    if more > 0:
+        lines += ["", f"... and {plural(more, 'more record')} that break it"]
+    if others:
+        said = f"Tried as well, and not seen to break the claim: {plural(others, 'other record')}."
+        lines += ["", *field("", said, width)]
+    return lines
+
+
+def risk_sentence(risk: Risk) -> str:
+    """Say in a sentence what was found of one record."""
+    low, high = risk.interval
+    pairs = plural(risk.pairs, "pair")
+    if risk.last < risk.pairs:
+        pairs = f"the last {risk.last:,} of {pairs}"
+    by = f", mostly by {risk.told_by}" if risk.told_by else ""
+    between = (
+        f"{numbers.format_probability(low, 'down')} to {numbers.format_probability(high, 'up')}"
+    )
+    area = numbers.format_probability(risk.auc)
+    said = f"AUC {area} in {pairs} of runs (95 % interval {between}){by}"
+    return f"{said}; p-value {numbers.format_p_value(risk.p_value)}"

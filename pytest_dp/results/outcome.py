@@ -1,7 +1,7 @@
 """Parts that results and the records for reports share: fields, pictures, and values for JSON.
 
 Pictures are small plain values to draw. Auditors make them, but for `allowed`, which
-`pytest_dp.report.curves` adds.
+`pytest_dp.report.drawings` adds.
 """
 
 from __future__ import annotations

@@ -132,8 +132,8 @@ FAULTS = (
     Fault(
         "any-grade-is-enough",
         "plugin/check.py",
-        "GRADES.index(result.strength) < GRADES.index(at_least)",
-        "GRADES.index(result.strength) < GRADES.index(at_least) - 9",
+        "GRADES.index(result.strength) >= GRADES.index(at_least)",
+        "GRADES.index(result.strength) >= GRADES.index(at_least) - 9",
         "A pass that is worth less than a claim asks for is green.",
         "unit/test_failure_shown.py::test_a_pass_below_the_floor_of_its_claim_is_red",
     ),

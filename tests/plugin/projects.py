@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 import pytest_dp
+from pytest_dp.claiming import profiles
 from pytest_dp.claiming.claim import expand
 from pytest_dp.claiming.settings import Settings
 from pytest_dp.plugin.options import accumulates, settings_of
+from pytest_dp.records.identity import project_digest
 
 IMPORTS = (
     "import pytest\nfrom pytest_dp import ClaimError, PrivacyViolation, dp_claim, queries, values, "
@@ -34,6 +38,19 @@ def laplace(name: str, scale: float, claim: str = f"eps=1.0, {QUICK}") -> str:
     )
 
 
+@contextmanager
+def forgotten() -> Iterator[None]:
+    """Profiles and digests of a run in this process, taken back as the end of a process does."""
+    registered, loaded = dict(profiles._PROFILES), list(profiles._loaded)
+    try:
+        yield
+    finally:
+        profiles._PROFILES.clear()
+        profiles._PROFILES.update(registered)
+        profiles._loaded[:] = loaded
+        project_digest.cache_clear()
+
+
 class Project:
     """Files below a temporary directory, and pytest runs on them."""
 
@@ -53,7 +70,8 @@ class Project:
 
     def run(self, *args: str) -> pytest.RunResult:
         """Run pytest in this process."""
-        return self.pytester.runpytest_inprocess(*QUIET, *args)
+        with forgotten():
+            return self.pytester.runpytest_inprocess(*QUIET, *args)
 
     def settings(
         self, *options: str, claim: str = "", ini: str = "", conftest: str = ""
@@ -61,10 +79,11 @@ class Project:
         """The settings of a claim with these keywords; whether evidence is kept."""
         self.ini(ini)
         self.write("conftest.py", conftest, imports="from pytest_dp import *\n")
-        config = self.pytester.parseconfigure(*QUIET, *options)
-        keywords = eval(f"dict({claim})", vars(pytest_dp))
-        [claimed] = expand({"eps": 1.0, "pairs": [([1], [])], **keywords})
-        return settings_of(config, claimed), accumulates(config)
+        with forgotten():
+            config = self.pytester.parseconfigure(*QUIET, *options)
+            keywords = eval(f"dict({claim})", vars(pytest_dp))
+            [claimed] = expand({"eps": 1.0, "pairs": [([1], [])], **keywords})
+            return settings_of(config, claimed), accumulates(config)
 
     def run_apart(self, *args: str, timeout: float = 90) -> pytest.RunResult:
         """Run pytest in a process of its own."""

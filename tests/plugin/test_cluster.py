@@ -10,7 +10,7 @@ import joblib
 import pytest
 
 from pytest_dp import audit, queries
-from pytest_dp.plugin.backend import RETRIED
+from pytest_dp.plugin.options import RETRIED
 from pytest_dp.running import sampler, workers
 
 pytestmark = pytest.mark.slow

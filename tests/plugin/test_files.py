@@ -89,24 +89,6 @@ def test_no_report_of_an_earlier_run_stands_while_another_runs(project):
     assert all(file.read_text() != "\n" for file in files)
 
 
-OTHERS = {
-    "package.json": '{"name": "shop", "version": "1.0", "devDependencies": {"pytest-dp": "*"}}',
-    "scan.sarif": '{"version": "2.1.0", "runs": [{"tool": {"driver": {"name": "CodeQL"}}}]}',
-    "notes.json": "before",
-}
-
-
-def test_a_file_that_is_no_report_is_neither_removed_nor_replaced(project):
-    project.write("test_it.py", "def test_it(): pass")
-    for name, text in OTHERS.items():
-        file = project.write(name, text)
-        result = project.run(f"--dp-report={name}")
-        assert result.ret == pytest.ExitCode.USAGE_ERROR
-        said = f"*--dp-report=*{name}: this file exists, and is not a report of pytest-dp.*"
-        result.stderr.fnmatch_lines([said])
-        assert file.read_text() == text
-
-
 @pytest.mark.slow
 def test_no_verdict_depends_on_what_can_be_written(stats, monkeypatch):
     def full(*_, **__):

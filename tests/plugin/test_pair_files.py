@@ -7,7 +7,7 @@ import json
 import pytest
 
 from pytest_dp.data import describe
-from pytest_dp.plugin.pair_files import file_name
+from pytest_dp.records.evidence_store import file_name
 
 pytestmark = pytest.mark.usefixtures("_without_blame", "few_pairs")
 
@@ -73,7 +73,7 @@ def test_each_runs_as_a_test_of_its_pair(shop, no_audits):
     shop.run().assert_outcomes(failed=len(DATASETS))
     red = files(shop)
     ids = [f"src/shop/stats.py::of_{name}[eps=1.0]" for name in DATASETS]
-    assert red == sorted(f".dp/pairs/{file_name(name)}" for name in ids)
+    assert red == sorted(f".dp/pairs/{file_name(name)}.py" for name in ids)
     assert red[0].startswith(".dp/pairs/src_shop_stats_of_frame_eps_1_0_")
     shop.run(*red).assert_outcomes(failed=len(DATASETS))
     described = [(describe(d1), describe(d2)) for d1, d2 in no_audits]

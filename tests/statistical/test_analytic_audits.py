@@ -8,7 +8,7 @@ import pytest
 from pytest_dp import PrivacyProfile, RenyiDP, audit
 from pytest_dp.privacy import gdp_to_delta
 from pytest_dp.report.record import Record
-from pytest_dp.report.text import estimate_text
+from pytest_dp.report.summary_table import estimate_text
 
 
 def laplace(x, rng):

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from pytest_dp import audit
-from pytest_dp.report.headline import headline
+from pytest_dp.report.violation import headline
 
 PAIR = {"pairs": [([0], [1])], "seed": 1, "n_jobs": 1}
 

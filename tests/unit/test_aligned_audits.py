@@ -16,7 +16,7 @@ from pytest_dp.oracles.checking import NotAligned
 from pytest_dp.oracles.shift_loss import LossBound
 from pytest_dp.privacy.conversions import gdp_to_delta
 from pytest_dp.report.record import Record
-from pytest_dp.report.text import estimate_text
+from pytest_dp.report.summary_table import estimate_text
 from pytest_dp.running.calling import Call
 from pytest_dp.running.copies import Pristine
 from pytest_dp.running.deadline import Deadline

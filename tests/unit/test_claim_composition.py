@@ -91,13 +91,13 @@ NEAR = {"neighbors": "add_remove_one", "pairs": PAIRS}
     ("of_part", "of_whole", "problem"),
     [
         ({"pairs": PAIRS}, {"pairs": PAIRS[::-1]}, ""),
-        ({"pairs": PAIRS}, EXAMPLES, "its pairs= only.*write neighbors= beside pairs= of mechan"),
+        ({"pairs": PAIRS}, EXAMPLES, "mechanism has its pairs= only, .*write the same neigh"),
         (NEAR, EXAMPLES, ""),
-        (EXAMPLES, {"pairs": [([1], [0])]}, "the whole does not say which are"),
+        (EXAMPLES, {"pairs": [([1], [0])]}, "the whole has its pairs= only"),
         (EXAMPLES, {"pairs": [([1, 2], [])], "neighbors": add_remove_one(group=2)}, ""),
         ({"pairs": "tests.inputs:pairs"}, {"pairs": "tests.inputs:others"}, "its pairs= only"),
         ({"inputs": QUERIES}, {"inputs": QUERIES}, ""),
-        ({"inputs": QUERIES}, EXAMPLES, "mechanism does not say which are. Write the same neigh"),
+        ({"inputs": QUERIES}, EXAMPLES, "mechanism has inputs= by a name"),
     ],
 )
 def test_parts_count_for_the_neighbours_that_they_are_promised_for(of_part, of_whole, problem):

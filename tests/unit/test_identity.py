@@ -11,7 +11,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from pytest_dp.records import identity
-from pytest_dp.records.identity import files_of, forget_digests, project_digest
+from pytest_dp.records.identity import files_of, project_digest
 
 FILES = {
     "pkg/__init__.py": "",
@@ -25,9 +25,9 @@ SOURCES = sorted(set(FILES) - {"README.md"})
 
 @pytest.fixture(autouse=True)
 def _anew():
-    forget_digests()
+    project_digest.cache_clear()
     yield
-    forget_digests()
+    project_digest.cache_clear()
 
 
 @pytest.fixture(params=["repository", "folder"])
@@ -47,7 +47,7 @@ def write(root, files):
 
 
 def digest(root):
-    forget_digests()
+    project_digest.cache_clear()
     return project_digest(root)
 
 

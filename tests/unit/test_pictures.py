@@ -12,7 +12,7 @@ from results import BROKEN
 from pytest_dp import audit
 from pytest_dp.auditors.held_out import attack_of
 from pytest_dp.privacy import ApproximateDP, GaussianDP
-from pytest_dp.report.curves import complete_pictures
+from pytest_dp.report.drawings import complete_pictures
 from pytest_dp.results.outcome import Pictures, from_plain
 
 pytestmark = pytest.mark.slow

@@ -10,8 +10,8 @@ from html.parser import HTMLParser
 
 from results import BROKEN, PICTURES, rows
 
+from pytest_dp.report.alarms import STATUSES
 from pytest_dp.report.html import fragment, page
-from pytest_dp.report.statuses import STATUSES
 
 NOW = datetime(2026, 11, 22, 16, 40)
 RAN = {"pytest-dp": "1"}

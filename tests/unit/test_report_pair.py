@@ -8,11 +8,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pytest
 from results import FOUND
 
 from pytest_dp.data.differences import ABSENT, parts
-from pytest_dp.report.brief import brief_inputs
 from pytest_dp.report.pair import inputs
 
 FRAME = pd.DataFrame({f"c{i}": [f"v{i}", "x"][i % 2] * 2 for i in range(20)}, index=range(5_000))
@@ -106,22 +104,3 @@ def test_parts_that_differ() -> None:
         ({"u": [(1, [5, 6])]}, {"u": [(1, [5, 7])]}, [("['u'][0][1][1]", 6, 7)]),
     ]:
         assert repr(list(parts(before, after))) == repr(found)
-
-
-SALARIES = pd.DataFrame({"name": ["Ann", "Bob", "Cy"], "pay": [100, 250, 300]})
-RAISED = SALARIES.assign(pay=[100, 999, 300])
-
-
-def brief(d1: Any, d2: Any) -> str:
-    return "\n".join(brief_inputs(replace(FOUND, d1=d1, d2=d2, difference=""), 74))
-
-
-def test_in_brief_a_replaced_record_is_what_differs_and_no_more() -> None:
-    text = brief(SALARIES, RAISED)
-    assert "['pay']: 250 -> 999" in text
-    assert not any(secret in text for secret in ("Ann", "Bob", "Cy", "300"))
-
-
-@pytest.mark.parametrize("data", ["a secret text", [["a secret"]], {"a": {"b": "secret"}}, None])
-def test_in_brief_any_input_is_described_without_its_content(data: Any) -> None:
-    assert "secret" not in brief(data, [])

@@ -10,10 +10,9 @@ from results import BROKEN, COUNT, FOUND, VIOLATION
 from pytest_dp import DPSniper
 from pytest_dp.claiming.claim import Claim, Promise
 from pytest_dp.privacy import ApproximateDP
-from pytest_dp.report.headline import headline
 from pytest_dp.report.record import Record
 from pytest_dp.report.summary_table import short_finding
-from pytest_dp.report.violation import violation
+from pytest_dp.report.violation import headline, violation
 from pytest_dp.results.outcome import Risk
 
 STATDP = replace(BROKEN, method="statdp", p_value=2.7e-212, e_value=None, bet_samples=None)

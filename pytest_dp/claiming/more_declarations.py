@@ -1,11 +1,13 @@
-"""``@risk_claim`` and `riskiest`: what production code writes of a synthesiser or a training.
+"""Declarations beside ``@dp_claim``: ``@risk_claim``, tables of claims, ranges of arguments.
 
 As cheap to import as `pytest_dp.declaration`, and like it never raises.
 """
 
 from __future__ import annotations
 
-from pytest_dp.declaration import OPEN, record_claim
+import sys
+
+from pytest_dp.declaration import OPEN, Declaration, record_claim
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,6 +17,63 @@ if TYPE_CHECKING:
     from pytest_dp import Membership
 
     F = TypeVar("F", bound=Callable[..., Any])
+
+_ADAPTERS = "pytest_dp.libraries."
+"""Modules that make entries for whoever calls them."""
+
+
+class Claimed:
+    """A mechanism with its claim, as an entry of `claims`.
+
+    Parameters
+    ----------
+    mechanism : callable
+        Whatever can be called: a function, or an object of a library.
+    marks : mark or iterable of marks, optional
+        As of ``pytest.param``: ``pytest.mark.slow``.
+    **claim
+        Keywords of `dp_claim`.
+    """
+
+    __slots__ = ("declaration", "marks", "mechanism")
+
+    def __init__(self, mechanism: Any, /, *, marks: Any = (), **claim: Any) -> None:
+        site = sys._getframe(1)  # noqa: SLF001  inspect would cost 7 ms
+        while site.f_back and str(site.f_globals.get("__name__")).startswith(_ADAPTERS):
+            site = site.f_back
+        self.declaration = Declaration(claim, site.f_code.co_filename, site.f_lineno)
+        self.mechanism, self.marks = mechanism, marks
+
+
+class Claims:
+    """Claims by name; made by `claims`, which was called at `site`."""
+
+    __slots__ = ("entries", "site")
+    __dp_claims__ = ()  # by which tests are collected
+
+    def __init__(self, entries: Any, site: tuple[str, int]) -> None:
+        self.entries, self.site = entries, site
+
+
+def claims(entries: Mapping[str, Claimed]) -> Claims:
+    """Return a table of claims, each of which is a test: those on a library, say.
+
+    Written as ``laplace = claims({"scale 1": Claimed(noise, eps=1.0, pairs=[(0, 1)]), ...})`` in a
+    module of tests, it gives a test ``laplace[scale 1]`` for each entry, and one for each of its
+    parameters.
+
+    Parameters
+    ----------
+    entries : mapping of str to Claimed
+        Claims by the names that stand in the ids of the tests.
+
+    Returns
+    -------
+    Claims
+        To be given a name in the module. A mistake in it turns a test red.
+    """
+    site = sys._getframe(1)  # noqa: SLF001  inspect would cost 7 ms
+    return Claims(entries, (site.f_code.co_filename, site.f_lineno))
 
 
 class Riskiest:
@@ -123,3 +182,39 @@ def risk_claim(  # noqa: PLR0913  each is a keyword that a user may write
     unknown, usual = given.pop("unknown"), risk_claim.__kwdefaults__ or {}
     said = {name: value for name, value in given.items() if value is not usual[name]}
     return record_claim({"auc": auc, **said, **unknown})
+
+
+class NumberRange:
+    """Any number from one to another; made by `between`."""
+
+    __slots__ = ("high", "low")
+
+    def __init__(self, low: Any, high: Any) -> None:
+        self.low, self.high = low, high
+
+    def __repr__(self) -> str:
+        return f"between({self.low!r}, {self.high!r})"
+
+
+def between(low: float, high: float) -> NumberRange:
+    """Return a range of numbers for an argument in ``params=``; whole numbers if both ends are.
+
+    The claim is for all of them. The ends are tried first; ``search="symbolic"`` chooses the number
+    with the least noise, on which D and D' take different branches most often.
+
+    Parameters
+    ----------
+    low, high : float
+        Finite numbers, the first below the second; otherwise the claim is refused as it is read.
+
+    Returns
+    -------
+    NumberRange
+        For ``params={"threshold": between(0, 10)}``.
+
+    References
+    ----------
+    Ding et al., "Detecting Violations of Differential Privacy", CCS 2018, section 4: arguments are
+    chosen by symbolic execution and MaxSMT.
+    """
+    return NumberRange(low, high)
