@@ -38,7 +38,7 @@ from pytest_dp.outputs.rounding import (
     separating_number,
 )
 from pytest_dp.outputs.table import Table
-from pytest_dp.statistics.regression import expit, quantile_levels
+from pytest_dp.statistics.regression import expit, logit
 
 MAX_CATEGORIES = 256
 """Categories of a feature. More learn noise by heart; fewer miss rare ones."""
@@ -182,8 +182,13 @@ def _cuts(values: Clusters, counts: Ints, max_bins: int) -> Floats:
 
 
 def quantile_positions(n: int, even: int, far_out: int, least: float) -> Ints:
-    """Return positions in so many sorted values, by `quantile_levels`."""
-    at = (quantile_levels(n, even, far_out, least) * n).astype(np.int64)
+    """Return positions in `n` sorted values: some even, others ever farther in both tails.
+
+    Outside of the last position, `least` values are expected.
+    """
+    far = float(logit(1 - min(least / max(n, 1), 0.1)))
+    levels = [np.linspace(0, 1, even + 2)[1:-1], expit(np.linspace(-far, far, far_out))]
+    at = (np.concatenate(levels) * n).astype(np.int64)
     return np.unique(np.clip(at, min(1, n - 1), n - 1))
 
 

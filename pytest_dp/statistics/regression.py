@@ -52,13 +52,3 @@ def logistic(basis: Floats, hits: Floats | Ints, runs: Floats | Ints, precision:
         if np.abs(step).max() < LAST_STEP:
             break
     return weights
-
-
-def quantile_levels(runs: int, even: int, far_out: int, least: float) -> Floats:
-    """Return levels of quantiles for cuts: some even, others ever farther in both tails.
-
-    Outside of the last level, `least` of `runs` values are expected.
-    """
-    far = float(logit(1 - min(least / max(runs, 1), 0.1)))
-    tails = expit(np.linspace(-far, far, far_out))
-    return np.sort(np.concatenate([np.linspace(0, 1, even + 2)[1:-1], tails]))

@@ -12,9 +12,7 @@ order 1 ``ln v(x) - (v(y) - 1)``, whose mean is at most the divergence, and for 
 v (Young's inequality): with a bad estimate they only pay less. So that one rare output does not cap
 all stakes, log ratios are cut off at several sizes, and drawn towards 0.
 
-A bet that is fixed beforehand refutes all divergences D for which it wins ``1 / alpha`` on held-out
-pairs. As r only shifts its log wealth, these are all D below a number in closed form, which is a
-lower bound with confidence 1 - alpha. docs/proofs/betting-on-divergences.md proves all of it.
+docs/proofs/betting-on-divergences.md proves all of it.
 
 Source: Nguyen, Wainwright, Jordan, "Estimating Divergence Functionals and the Likelihood Ratio by
 Convex Risk Minimization", IEEE Trans. Inf. Theory 2010.

@@ -10,11 +10,11 @@ import scipy
 
 from pytest_dp import audit
 from pytest_dp.auditors.stopping import Caught
+from pytest_dp.betting.additive import quantile_positions
 from pytest_dp.privacy import ApproximateDP, gaussian_sigma
 from pytest_dp.statistics.event_bets import payoffs
 from pytest_dp.statistics.ledger import BetRecord
 from pytest_dp.statistics.power import LEARNING_COST, PlannedBets, largest_loss, rarest_leak
-from pytest_dp.statistics.regression import quantile_levels
 
 
 def record_of(law, distance, pairs, rng, leak=0.0):
@@ -22,8 +22,7 @@ def record_of(law, distance, pairs, rng, leak=0.0):
     on_d, on_d2 = law.rvs(size=(2, pairs), random_state=rng) + np.array([[distance], [0.0]])
     on_d = np.where(rng.random(pairs) < leak, 1e6, on_d)
     both = np.sort(np.concatenate([on_d, on_d2]))
-    at = (quantile_levels(len(both), 20, 19, 3) * len(both)).astype(int)
-    cuts = np.unique(both[np.clip(at, 1, len(both) - 1)])
+    cuts = np.unique(both[quantile_positions(len(both), 20, 19, 3)])
     joint = np.zeros((len(cuts) + 1,) * 2)
     np.add.at(joint, tuple(np.searchsorted(cuts, side) for side in (on_d, on_d2)), 1)
     return BetRecord([joint])
