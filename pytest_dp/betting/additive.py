@@ -122,22 +122,18 @@ class FeatureBins:
 Column = FeatureBins | WholeOutputs
 
 
-def output_categories(
-    table: Table, max_outputs: int, min_each: float, *, exact: bool = False
-) -> WholeOutputs | None:
+def output_categories(table: Table, *, exact: bool) -> WholeOutputs | None:
     """Return whole outputs as categories; None if these are too many or too rare.
 
-    These are too many above `max_outputs`, and too rare below `min_each` outputs of each on
-    average. `exact` says that numbers which are equal up to rounding are different ones.
+    `exact` says that numbers which are equal up to rounding are different ones.
     """
     if len(table) > 4_000:
         probe = WholeOutputs.of(table.rows(np.arange(len(table)) < 2_000), exact=exact)
-        if len(probe.marks) > min(max_outputs, 1_000):
+        if len(probe.marks) > MAX_WHOLE_OUTPUTS:
             return None
     outputs = WholeOutputs.of(table, exact=exact)
-    if len(outputs.marks) > max_outputs or len(outputs.marks) * min_each > len(table):
-        return None
-    return outputs
+    most = min(MAX_WHOLE_OUTPUTS, len(table) / MIN_EACH_OUTPUT)
+    return outputs if len(outputs.marks) <= most else None
 
 
 def bins_of(
@@ -229,7 +225,7 @@ def fit_additive(table: Table, on_d: Bools, features: Sequence[Feature]) -> Addi
 def choose_columns(table: Table, features: Sequence[Feature]) -> list[Column]:
     """Return the features that vary, as bins; and whole outputs, where few differ."""
     exact = any(feature.exact for feature in features)
-    whole = output_categories(table, MAX_WHOLE_OUTPUTS, MIN_EACH_OUTPUT, exact=exact)
+    whole = output_categories(table, exact=exact)
     if whole is not None and whole.width <= ONLY_WHOLE_OUTPUTS:
         return [whole] if whole.width > 2 else []
     weights = min(MAX_WEIGHTS, math.sqrt(len(table)))
