@@ -245,10 +245,12 @@ class NoiselessRunner:
     that they ran, unless they tell `distances`, for which it is compiled anew.
     """
 
-    def __init__(self, call: Call, distances: Distances | None = None) -> None:
+    def __init__(
+        self, call: Call, distances: Distances | None = None, tracer: Tracer | None = None
+    ) -> None:
         self.reason, self.runs = "", 0
         self._is_traced, self.tells_distances = distances is None, False
-        self.tracer = Tracer()
+        self.tracer = Tracer() if tracer is None else tracer
         self._fixed = _Fixed()
         self._endless: Counter[int] = Counter()
         self._call: Call | None = None

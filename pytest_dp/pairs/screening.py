@@ -21,7 +21,7 @@ from pytest_dp.data.types import DataType, type_of
 from pytest_dp.data.units import Step, group_by_unit, name_of, owners
 from pytest_dp.pairs.movement import Looked, Movements
 from pytest_dp.pairs.noiseless import FAR_POINTS, NoiselessRunner
-from pytest_dp.pairs.unreached import Instruction, UnreachedLine, find_unreached
+from pytest_dp.pairs.unreached import Tracer, UnreachedLine, find_unreached
 from pytest_dp.results.screened import Moved, Movement
 from pytest_dp.running.calling import Call
 from pytest_dp.running.deadline import Deadline, OutOfTime
@@ -64,9 +64,11 @@ class Screening:
     it does not, such an input may be one that the mechanism refuses.
     """
 
-    def __init__(self, call: Call, seconds: float, *, raising: bool = False) -> None:
+    def __init__(
+        self, call: Call, seconds: float, *, raising: bool = False, tracer: Tracer | None = None
+    ) -> None:
         self._raising = raising
-        self._runner = NoiselessRunner(call)
+        self._runner = NoiselessRunner(call, tracer=tracer)
         self._movements = Movements(self._runner)
         self._seconds, self._spent, self._making = seconds, 0.0, 0.0
         self._last: list[tuple[Any, bool, Looked | None]] = []
@@ -82,9 +84,9 @@ class Screening:
         return self._runner.runs
 
     @property
-    def steps(self) -> set[Instruction]:
-        """Instructions that the runs executed."""
-        return self._runner.tracer.steps
+    def tracer(self) -> Tracer:
+        """The code that the runs executed, to which those of another screening may be added."""
+        return self._runner.tracer
 
     def screen(
         self, pairs: Iterable[Pair], most: int, *, twice: bool = False, enough: float = math.inf
@@ -151,26 +153,18 @@ class Screening:
     def _in_place(self) -> AbstractContextManager[None]:
         return self._runner.in_place(Deadline(HANGING_TIMES * self._seconds))
 
-    def unreached(
-        self, inputs: Iterable[Any], known: Iterable[Instruction], fixed: Iterable[str]
-    ) -> list[UnreachedLine]:
-        """Return the code that no run reached, and none of those that took the `known` steps.
+    def unreached(self, inputs: Iterable[Any], fixed: Iterable[str]) -> list[UnreachedLine]:
+        """Return the code that no run reached.
 
         Where there is some, the inputs are run with draws at other points too. `fixed` are names of
         parameters that no input changes.
         """
-        tracer = self._runner.tracer
-
-        def left() -> list[UnreachedLine]:
-            return find_unreached(tracer, fixed)
-
-        tracer.steps |= set(known)
-        if left():
+        if find_unreached(self.tracer, fixed):
             with suppress(OutOfTime, Exception), self._in_place():
                 points = range(FAR_POINTS, FAR_POINTS + NOISE_RUNS)
                 for point, data in zip(points, cycle(inputs), strict=False):
                     self._runner.run(data, point)
-        return left()
+        return find_unreached(self.tracer, fixed)
 
     def _movement(self, pair: Pair, *, twice: bool = False) -> Movement | None:
         """Return the movement of a pair; None where a run cannot be made."""

@@ -19,6 +19,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from pytest_dp.basics.reprs import plural
 from pytest_dp.basics.whose_code import is_project_file
 
 MAX_EVENTS = 300_000
@@ -240,17 +241,11 @@ def _defaults(function: Function) -> Iterator[tuple[str, Any]]:
 
 
 def lines_in_words(places: Iterable[UnreachedLine]) -> str:
-    """Return which lines never ran, and what to do: ``"lines 31 and 47 never ran: ..."``."""
+    """Return which lines never ran, and what to do: ``"a.py:31, a.py:47 never ran: ..."``."""
     places = list(places)
-    places = [place for place in places if place.whole] or places
-    files = {place.file for place in places}
-    shown = [str(place) if len(files) > 1 else str(place.line) for place in places[:MAX_SHOWN]]
-    more = len(places) - len(shown)
-    if more:
-        shown.append(f"{more} more")
-    listed = ", ".join(shown[:-1]) + f" and {shown[-1]}" if len(shown) > 1 else shown[0]
-    lines = "lines" if len(places) > 1 else "line"
-    where = "" if len(files) > 1 else f" of {Path(places[0].file).name}"
-    part = "" if any(place.whole for place in places) else "a part of "
-    them = "them" if len(places) > 1 else "it"
-    return f"{part}{lines} {listed}{where} never ran: give an input that reaches {them}"
+    whole = [place for place in places if place.whole]
+    shown = ", ".join(str(place) for place in (whole or places)[:MAX_SHOWN])
+    more = len(whole or places) - MAX_SHOWN
+    others = f" and {plural(more, 'other line')}" if more > 0 else ""
+    part = "" if whole else "a part of "
+    return f"{part}{shown}{others} never ran: give inputs that reach this code"

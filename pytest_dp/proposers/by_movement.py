@@ -27,7 +27,7 @@ from pytest_dp.pairs.screening import (
     rank_moves,
 )
 from pytest_dp.pairs.sources import PairSource, Screener, mark_pairs
-from pytest_dp.pairs.unreached import Instruction, UnreachedLine
+from pytest_dp.pairs.unreached import UnreachedLine
 from pytest_dp.proposers.odd_values import far_values, missing_values, odd_pairs
 from pytest_dp.results.screened import Moved, Screened, wanted_pairs
 from pytest_dp.running.calling import Call
@@ -123,7 +123,6 @@ class ByMovement(Screener):
         self._screening_outside = self._screening
         if source.bounds.is_sample:
             self._screening_outside = Screening(call, clock.remaining)
-        self._steps_of_wholes: set[Instruction] = set()
         self._screened: Screened | None = None
         self._proposed: list[Moved] = []
         self._outside: list[Moved] = []
@@ -141,7 +140,7 @@ class ByMovement(Screener):
         given = self._source.given
         inputs = [data for pair in given[:MAX_PROPOSED] for data in pair.inputs]
         fixed = {*self._call.params, self._call.size or ""} - given[0].params.keys()
-        return self._screening.unreached(inputs, self._steps_of_wholes, fixed)
+        return self._screening.unreached(inputs, fixed)
 
     def propose(self) -> Iterable[Pair]:
         """Return the pairs of largest movement, where the claim gives none that moves as far."""
@@ -269,10 +268,8 @@ class ByMovement(Screener):
                     return
 
         seconds = max(self._clock.remaining, WHOLE_SECONDS)
-        screening = Screening(self._call, seconds)
-        found = screening.screen(wholes(), MAX_WHOLES, twice=True)
-        self._steps_of_wholes = screening.steps
-        return found
+        screening = Screening(self._call, seconds, tracer=self._screening.tracer)
+        return screening.screen(wholes(), MAX_WHOLES, twice=True)
 
     def _draw_pairs(self, generated: Generated) -> Iterator[Pair]:
         """Yield pairs of a strategy: those that wait, any two of its values, others."""

@@ -127,9 +127,9 @@ def test_a_pass_whose_code_did_not_all_run_is_at_most_fair():
 
 def test_it_is_said_which_lines_to_reach():
     for places, said in [
-        ([(31, True)], "line 31 of a.py never ran: give an input that reaches it"),
-        ([(31, 1), (47, 1)], "lines 31 and 47 of a.py never ran: give an input that reaches them"),
-        ([(30, False)], "a part of line 30 of a.py never ran: give an input that reaches it"),
+        ([(31, True)], "a.py:31 never ran: give inputs that reach this code"),
+        ([(31, 1), (47, 1)], "a.py:31, a.py:47 never ran: give inputs that reach this code"),
+        ([(30, False)], "a part of a.py:30 never ran: give inputs that reach this code"),
     ]:
         assert (
             lines_in_words(UnreachedLine("a.py", line, bool(whole)) for line, whole in places)
