@@ -286,24 +286,22 @@ def _noise_ratio(one: Looked, other: Looked) -> tuple[float, bool]:
 
     And whether it is a number of the output whose noise differs. 1.0 where it is as large.
     """
-    ratio, shown = 1.0, False
-    ours, theirs = one.response, other.response
+    ratio, ours, theirs = 1.0, one.response, other.response
     if ours is not None and theirs is not None and len(ours) == len(theirs):
-        both = (ours != 0) & (theirs != 0)
-        with np.errstate(all="ignore"):
-            ratios = np.abs(np.log(np.abs(ours[both] / theirs[both])))
-        apart = float(ratios.max(initial=0.0))
-        if apart > NOT_EXPLAINED:
-            ratio, shown = math.exp(min(apart, 50.0)), True
+        ratio = _times_larger(ours, theirs)
+    is_shown = ratio > 1.0
     for mine, yours in zip(one.away.draws, other.away.draws, strict=False):
-        if mine.law != yours.law or len(mine.scale) != len(yours.scale):
-            continue
-        positive = (mine.scale > 0) & (yours.scale > 0)
-        ratios = np.abs(np.log(mine.scale[positive] / yours.scale[positive]))
-        apart = float(ratios.max(initial=0.0))
-        if apart > NOT_EXPLAINED:
-            ratio = max(ratio, math.exp(min(apart, 50.0)))
-    return ratio, shown
+        if mine.law == yours.law and len(mine.scale) == len(yours.scale):
+            ratio = max(ratio, _times_larger(mine.scale, yours.scale))
+    return ratio, is_shown
+
+
+def _times_larger(ours: Floats, theirs: Floats) -> float:
+    """Return the largest ratio of two numbers in one place, whichever is larger; 1.0 if alike."""
+    both = (ours != 0) & (theirs != 0)
+    with np.errstate(all="ignore"):
+        apart = float(np.abs(np.log(np.abs(ours[both] / theirs[both]))).max(initial=0.0))
+    return math.exp(min(apart, 50.0)) if apart > NOT_EXPLAINED else 1.0
 
 
 def _loss(moved: Floats, noise: Noise, looked: Looked) -> tuple[float, bool]:
@@ -323,8 +321,6 @@ def _loss(moved: Floats, noise: Noise, looked: Looked) -> tuple[float, bool]:
         with np.errstate(all="ignore"):
             times = looked.scales / noise.scales
         reach = reach * np.where((times > 0) & np.isfinite(times), times, 1.0)
-    if reach.shape == (1, 1):
-        return abs(float(moved[0] / reach[0, 0])), True
     shift = np.linalg.lstsq(reach, moved, rcond=None)[0]
     left = np.abs(reach @ shift - moved).max()
     loss = float(np.abs(shift[~noise.gaussian]).sum())
