@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 
@@ -23,13 +24,14 @@ from pytest_dp.betting.additive import (
     fit_weights,
 )
 from pytest_dp.betting.detector import cuts_of
-from pytest_dp.betting.models import fit_model, quantities
+from pytest_dp.betting.models import check_by_itself, fit_model, quantities
 from pytest_dp.betting.scores import Attack, scores
 from pytest_dp.claiming.settings import Settings
 from pytest_dp.methods.dpsniper import PlannedTest, best_cut, threshold_attack
 from pytest_dp.outputs.features import features
 from pytest_dp.outputs.raised import Raised
 from pytest_dp.outputs.table import tabulate
+from pytest_dp.outputs.user_features import user_features
 from pytest_dp.privacy import ApproximateDP, GaussianDP
 
 pytestmark = pytest.mark.slow
@@ -254,3 +256,20 @@ def test_the_threshold_that_shows_most_of_a_claim(claim, distance):
     assert 0.8 * best - 0.02 < choice.expected < 1.15 * best + 0.002
     truth = (up if choice.sign > 0 else down)[0][k], (up if choice.sign > 0 else down)[1][k]
     assert (choice.p1, choice.p2) == pytest.approx(truth, rel=0.2, abs=2e-4)
+
+
+class BatchSize:
+    """A model whose answer is the number of outputs that it is asked about."""
+
+    def log_odds(self, table):
+        return np.full(len(table), float(len(table)))
+
+
+def test_features_and_classifiers_that_look_at_other_outputs_are_refused():
+    table, calls = tabulate(np.arange(100.0)), itertools.count()
+    with pytest.raises(ClaimError, match="classifier= gives the same output another number"):
+        check_by_itself(BatchSize(), [], table)
+    remembering = user_features(lambda _: float(next(calls)), table)
+    with pytest.raises(ClaimError, match="features= gives the same output another number"):
+        check_by_itself(AdditiveScore((), ()), remembering, table)
+    check_by_itself(AdditiveScore((), ()), user_features(abs, table), table)
