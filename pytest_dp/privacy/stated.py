@@ -25,8 +25,6 @@ STATED = (*NOTIONS, "auc")
 """The same, with that of claims about membership."""
 _MAX_PARAMETERS = {"eps": LARGEST_EPS, "rho": LARGEST_EPS, "mu": 24.0}
 """The largest value of each parameter that promises anything, within what floats hold."""
-_PROMISES_NOTHING = "a larger one promises nothing"
-"""Why a parameter is refused that is larger still."""
 
 
 def read_guarantee(keywords: Mapping[str, Any]) -> Guarantee:
@@ -102,7 +100,7 @@ def _positive(name: str, value: Any, example: str, limit: float) -> float:
         zero = " Beside delta > 0, eps may be 0." if name == "eps" and value == 0 else ""
         allowed = (
             f"Allowed: a finite number above 0{unit}, such as {example}, and at most {limit:g}: "
-            f"{_PROMISES_NOTHING}.{zero}"
+            f"a larger one promises nothing.{zero}"
         )
         raise invalid(name, value, allowed)
     return float(value)
@@ -172,7 +170,6 @@ def _profile(profile: PrivacyProfile) -> Guarantee:
     imply (Zhu, Dong, Wang, "Optimal Accounting of Differential Privacy via Characteristic
     Function", AISTATS 2022, for one direction). There is some room for rounded numbers.
     """
-    _check_callable(profile, "of eps that returns delta, such as lambda eps: ...")
     from pytest_dp.privacy.regions import Region
 
     eps, delta = _call_user_function(profile, lambda: profile.sticks)
@@ -192,7 +189,6 @@ def _profile(profile: PrivacyProfile) -> Guarantee:
 
 
 def _tradeoff(tradeoff: TradeOff) -> Guarantee:
-    _check_callable(tradeoff, "of x, the type I error, such as lambda x: 0.9 - x")
     from pytest_dp.privacy.regions import quantile_grid
 
     asked = quantile_grid()
@@ -215,11 +211,6 @@ def _tradeoff(tradeoff: TradeOff) -> Guarantee:
                 "that falls, such as lambda x: max(0, 0.9 - x)."
             )
     return tradeoff
-
-
-def _check_callable(given: PrivacyProfile | TradeOff, kind: str) -> None:
-    if not callable(given.function):
-        raise invalid("function", given.function, f"Allowed: a function {kind}.")
 
 
 def _call_user_function(given: Guarantee, values: Callable[[], Any]) -> Any:

@@ -196,7 +196,7 @@ def test_what_is_not_allowed():
         ({"guarantee": 0.5}, r"Invalid guarantee=0.5.*RenyiDP\(\{8: 0.5\}\).*Write eps=0.5"),
         ({"guarantee": laplace_profile}, r"Allowed: .*PrivacyProfile\(f\) or TradeOff\(g\)"),
         ({"guarantee": ApproximateDP(1.0)}, "Invalid guarantee=.*eps=, rho= or mu="),
-        ({"guarantee": PrivacyProfile(3)}, "Invalid function=3.*a function of eps"),
+        ({"guarantee": PrivacyProfile(3)}, "not callable. Allowed: a function"),
         ({"guarantee": PrivacyProfile(lambda eps: eps / 301)}, "other values imply 0"),
         ({"guarantee": PrivacyProfile(lambda eps: 1 / 0)}, "raised ZeroDivisionError"),
         (
