@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatch
 from pathlib import Path
@@ -43,21 +43,18 @@ _SELECTING |= {"testmon", "picked", "splits", "group", "shard_id", "num_shards"}
 """Options that leave tests out of one run, of pytest and of common plugins."""
 
 
-def id_of(file: Path, test: Path, nodeid: str, marks: Collection[str] = ()) -> str:
-    """Return the id of a test of a file as in the file of claims, whatever pytest's root is."""
-    _, colons, name = nodeid.partition("::")
-    if "xdist_group" in marks:
-        name = _GROUP.sub("", name)
-    return relative(test, file.parent) + colons + name
-
-
 def describe_test(item: pytest.Item, file: Path, left_out: bool) -> dict[str, Any]:
-    """Describe a test without an audit, as in `ClaimsFile.tests`."""
+    """Describe a test without an audit, as in `ClaimsFile.tests`.
+
+    Its id is as in the file of claims, whatever pytest's root is.
+    """
     path, line = place(item)
-    marks = sorted({mark.name for mark in item.iter_markers()})
+    _, colons, name = item.nodeid.partition("::")
+    if item.get_closest_marker("xdist_group") is not None:
+        name = _GROUP.sub("", name)
     claim = getattr(item, "claim", None)
     return {
-        "id": id_of(file, item.path, item.nodeid, marks),
+        "id": relative(item.path, file.parent) + colons + name,
         "path": path,
         "line": line,
         "entry": _entry(item, claim) if isinstance(claim, Claim) else None,
@@ -93,7 +90,8 @@ def compare_with_record(
         return
     for number, of_claim, expected in audits:
         name = _audit_id(seen.tests[item.nodeid]["id"], number)
-        on_record = name if name in seen.recorded else _on_record(seen, name, of_claim)
+        found = {test["id"]: test["entry"] for test in seen.tests.values()} | {name: of_claim}
+        on_record = counterparts(seen.recorded, found, _seen_ids(seen)).get(name, "")
         told = judge_claim(seen.recorded, Collected(name, of_claim, on_record=on_record))
         if told is not None and told.fails and not expected:
             path, line = place(item)
@@ -118,13 +116,6 @@ def _seen_ids(seen: ClaimsFile) -> set[str]:
 def _audit_id(name: str, number: int) -> str:
     """Return the id of one of the audits of a test."""
     return name if number == 1 else f"{name}#{number}"
-
-
-def _on_record(seen: ClaimsFile, name: str, of_claim: Entry) -> str:
-    """Return the id on record of a claim while tests are still run; empty if it has none."""
-    assert seen.recorded is not None
-    found = {test["id"]: test["entry"] for test in seen.tests.values()} | {name: of_claim}
-    return counterparts(seen.recorded, found, _seen_ids(seen)).get(name, "")
 
 
 def conclude_claims(seen: ClaimsFile, session: pytest.Session) -> None:

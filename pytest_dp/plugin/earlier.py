@@ -226,7 +226,9 @@ def with_file(
     try:
         if result.verdict == "no violation":
             file.unlink(missing_ok=True)
-        if result.counterexample is None or _is_given(result):
+        pairs = result.claim.promise.pairs
+        is_given = isinstance(pairs, tuple) and len(pairs) == 1  # the claim has this pair only
+        if result.counterexample is None or is_given:
             return result
         text = as_test(result, mechanism, keywords, shown, root)
         Store(root).prepare(folder)
@@ -239,12 +241,6 @@ def with_file(
     except OSError as error:
         warn_without_failing(item, f"{shown} could not be written: {reason(error)}")
         return result
-
-
-def _is_given(result: AuditResult) -> bool:
-    """Return whether the claim has this pair only."""
-    pairs = result.claim.promise.pairs
-    return isinstance(pairs, tuple) and len(pairs) == 1
 
 
 def describe_evidence(config: pytest.Config) -> Iterator[str]:

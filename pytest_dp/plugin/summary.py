@@ -7,7 +7,6 @@ import subprocess
 import tomllib
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from textwrap import wrap
 from urllib.parse import quote
@@ -69,7 +68,9 @@ def _in_terminal(reporter: pytest.TerminalReporter, records: list[Record]) -> No
         reporter.write_sep("=", "privacy claims")
         for line, status in table(claims, width):
             reporter.write_line(line, **(STATUSES[status].colour if status else {}))
-        for line in wrap(_describe_expected(records), width):
+        names = dict.fromkeys(record.name for record in records if record.expected)
+        expected = f"broken, as the test expects: {', '.join(names)}" if names else ""
+        for line in wrap(expected, width):
             reporter.write_line(line)
     for record in claims:
         if record.beyond is not None:  # shown with -q too, as failures are
@@ -79,11 +80,6 @@ def _in_terminal(reporter: pytest.TerminalReporter, records: list[Record]) -> No
         reporter.write_line("")
         for line in verbose(record):
             reporter.write_line(line)
-
-
-def _describe_expected(records: list[Record]) -> str:
-    names = dict.fromkeys(record.name for record in records if record.expected)
-    return f"broken, as the test expects: {', '.join(names)}" if names else ""
 
 
 def _on_github(reporter: pytest.TerminalReporter, records: list[Record]) -> None:
@@ -137,23 +133,20 @@ def write_reports(
     def located(path: str) -> str:
         return relative(config.rootpath / path, _workspace(config))
 
+    def linked(path: str) -> str:
+        return quote(relative(config.rootpath / path, file.parent))
+
     about = about_run(config)
     problems = []
     for file in files:
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
-            linked = partial(_link, config.rootpath, file.parent)
             text = FORMATS[format_suffix(file)](records, Run(located, linked, about))
             write_whole(file, text.encode("utf-8", "backslashreplace"))
         except Exception as error:  # what one of them stumbles over costs no other
             note_fault(error, f"writing {file}")
             problems.append(f"--dp-report={file} could not be written: {reason(error)}")
     return problems
-
-
-def _link(root: Path, folder: Path, path: str) -> str:
-    """Return the address of a file of the project, as seen from a folder."""
-    return quote(relative(root / path, folder))
 
 
 def _workspace(config: pytest.Config) -> Path:

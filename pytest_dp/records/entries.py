@@ -299,18 +299,14 @@ def _checked_entries(
 
 def entries_text(entries: Mapping[str, Entry]) -> str:
     """Return the content of a file: a sorted block for each claim, a line for each of its facts."""
-    blocks = [
-        f"    {json.dumps(name, ensure_ascii=False)}: {_block(entries[name])}"
-        for name in sorted(entries)
-    ]
+    blocks = []
+    for name in sorted(entries):
+        facts = [f"      {json.dumps(k)}: {_value(v)}" for k, v in sorted(entries[name].items())]
+        block = ",\n".join(facts)
+        blocks.append(f"    {json.dumps(name, ensure_ascii=False)}: {{\n{block}\n    }}")
     inside = ",\n".join(blocks)
     claims = f"{{\n{inside}\n  }}" if blocks else "{}"
     return f'{{\n  "claims": {claims},\n  "version": {VERSION}\n}}\n'
-
-
-def _block(entry: Entry) -> str:
-    lines = [f"      {json.dumps(name)}: {_value(entry[name])}" for name in sorted(entry)]
-    return "{\n" + ",\n".join(lines) + "\n    }"
 
 
 def _value(value: Any) -> str:

@@ -31,18 +31,24 @@ class StatusLook:
     """On GitHub."""
     style: str
     """The class of a page's style sheet: ``"bad"``, ``"warn"`` or ``"good"``."""
-    colour: dict[str, Any]
-    """In a terminal."""
     alarm: AlarmEntry | None = None
     """None where nothing is wrong."""
+
+    @property
+    def colour(self) -> dict[str, bool]:
+        """The marks of pytest's terminal."""
+        return _COLOURS[self.style]
+
+    @property
+    def rule(self) -> str:
+        """The name of the status in code scanning."""
+        return f"dp-claim-{self.words.replace(' ', '-')}"
 
 
 @dataclass(frozen=True, slots=True)
 class AlarmEntry:
     """The entry of a status in code scanning."""
 
-    rule: str
-    title: str
     help: str
     level: str
     """Of SARIF and of GitHub's annotations: ``"error"``, ``"warning"`` or ``"note"``."""
@@ -51,56 +57,40 @@ class AlarmEntry:
     gitlab: str
 
 
-_BAD: dict[str, Any] = {"red": True, "bold": True}
+_COLOURS = {"bad": {"red": True, "bold": True}, "warn": {"yellow": True}, "good": {"green": True}}
 STATUSES = {
     "violated": StatusLook(
-        *("violated", "Violated", "✗", "❌", "bad", _BAD),
+        *("violated", "Violated", "✗", "❌", "bad"),
         AlarmEntry(
-            "dp-claim-violated",
-            "A differential privacy claim is violated",
             "Two neighbouring inputs and an event show that the mechanism loses more privacy than "
             "it claims. Compare the noise with the sensitivity between exactly these two inputs.",
             *("error", "8.0", "critical"),
         ),
     ),
     "weakened": StatusLook(
-        *("not as on record", "Not as on record", "✗", "❌", "bad", _BAD),
+        *("not as on record", "Not as on record", "✗", "❌", "bad"),
         AlarmEntry(
-            "dp-claim-weakened",
-            "A differential privacy claim is not as on record",
             "The claim is less than dp-claims.json has on record, hidden, gone, or not on record. "
             "If this is intended, run pytest --dp-claims=update and commit the file.",
             *("error", "6.0", "major"),
         ),
     ),
     "error": StatusLook(
-        *("not audited", "Not audited", "✗", "❌", "bad", _BAD),
+        *("not audited", "Not audited", "✗", "❌", "bad"),
         AlarmEntry(
-            "dp-claim-not-audited",
-            "A differential privacy claim could not be audited",
             "The claim or the mechanism raised an error, so nothing is known about it.",
             *("error", "5.0", "major"),
         ),
     ),
     "inconclusive": StatusLook(
-        *("inconclusive", "Inconclusive", "?", "⚠️", "warn", {"yellow": True}),
-        AlarmEntry(
-            "dp-claim-inconclusive",
-            "An audit of a differential privacy claim could tell nothing",
-            "The message says why, and what to do.",
-            *("warning", "2.0", "minor"),
-        ),
+        *("inconclusive", "Inconclusive", "?", "⚠️", "warn"),
+        AlarmEntry("The message says why, and what to do.", *("warning", "2.0", "minor")),
     ),
-    "no violation": StatusLook(
-        *("no violation", "No violation found", "✓", "✅", "good", {"green": True})
-    ),
-    "unchanged": StatusLook(*("unchanged", "Unchanged", "✓", "✅", "good", {"green": True})),
+    "no violation": StatusLook("no violation", "No violation found", "✓", "✅", "good"),
+    "unchanged": StatusLook("unchanged", "Unchanged", "✓", "✅", "good"),
     "beyond": StatusLook(
         *("broken outside the declared inputs", "Outside the declared inputs", "!", "⚠️", "warn"),
-        {"yellow": True},
         AlarmEntry(
-            "dp-claim-broken-beyond-examples",
-            "A differential privacy claim is broken outside the declared inputs",
             "If the mechanism takes such data, add it to the claim's inputs and fix the "
             'mechanism. If it never gets any, write beyond="off" into the claim.',
             *("note", "1.0", "info"),
@@ -133,7 +123,7 @@ def sarif(
             "driver": {
                 "name": "pytest-dp",
                 "semanticVersion": version,
-                "rules": [_rule(alarm) for alarm in ALARMS.values()],
+                "rules": [_rule(STATUSES[status], alarm) for status, alarm in ALARMS.items()],
             }
         },
         "automationDetails": {"id": "pytest-dp/"},
@@ -155,10 +145,10 @@ def alarm_fingerprint(record: Record) -> str:
     return hashlib.sha256(said).hexdigest()[:32]
 
 
-def _rule(alarm: AlarmEntry) -> dict[str, Any]:
+def _rule(status: StatusLook, alarm: AlarmEntry) -> dict[str, Any]:
     return {
-        "id": alarm.rule,
-        "shortDescription": {"text": alarm.title},
+        "id": status.rule,
+        "shortDescription": {"text": f"A differential privacy claim is {status.words}"},
         "fullDescription": {"text": alarm.help},
         "help": {"text": alarm.help},
         "defaultConfiguration": {"level": alarm.level},
@@ -180,7 +170,7 @@ def _result(record: Record, located: Callable[[str], str]) -> dict[str, Any]:
         for number, leak in enumerate(record.blame, 1)
     ]
     return {
-        "ruleId": alarm.rule,
+        "ruleId": STATUSES[record.status].rule,
         "ruleIndex": list(ALARMS).index(record.status),
         "level": alarm.level,
         "message": {"text": text},
@@ -215,7 +205,7 @@ def code_quality(
     entries: list[dict[str, Any]] = [
         {
             "description": f"{record.name}: {record.headline}",
-            "check_name": f"dp-claim-{record.status}",
+            "check_name": STATUSES[record.status].rule,
             "fingerprint": alarm_fingerprint(record),
             "severity": ALARMS[record.status].gitlab,
             "location": {"path": located(record.path), "lines": {"begin": record.line or 1}},

@@ -43,7 +43,12 @@ def blame_commands(record: Record, located: Callable[[str], str]) -> list[str]:
 def workflow_command(kind: str, path: str, line: int | None, title: str, body: str) -> str:
     """Return a workflow command that marks a line: of kind "error", "warning" or "notice"."""
     fields = {"file": path.replace(os.sep, "/"), "line": str(line or ""), "title": title}
-    properties = ",".join(f"{key}={_property(value)}" for key, value in fields.items() if value)
+    escaped = {
+        key: _message(value).replace(":", "%3A").replace(",", "%2C")
+        for key, value in fields.items()
+        if value
+    }
+    properties = ",".join(f"{key}={value}" for key, value in escaped.items())
     return f"::{kind} {properties}::{_message(body)}"
 
 
@@ -115,16 +120,13 @@ def _table(records: Sequence[Record]) -> str:
         status = "inconclusive" if record.strength in POOR else record.status
         told = f"{STATUSES[status].emoji} {_text(verdict(record))}"
         columns = [told, _code(record.nodeid), *row_cells(record)]
-        lines.append(f"| {' | '.join(_cell(cell) for cell in columns)} |")
+        cells = (cell.replace("|", "\\|") for cell in columns)
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
 def _message(text: str) -> str:
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _property(text: str) -> str:
-    return _message(text).replace(":", "%3A").replace(",", "%2C")
 
 
 def _text(text: str) -> str:
@@ -149,7 +151,3 @@ def _fence(text: str) -> str:
 
 def _longest_run(text: str) -> int:
     return max(map(len, re.findall("`+", text)), default=0)
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")

@@ -129,6 +129,7 @@ def as_test(
         for name, value in said.items()
     }
     modules = frozenset[str]().union(*(c.modules for c in (called, *inputs, *source.values())))
+    claimed = ", ".join(f"{name}={code.text}" for name, code in source.items())
     name = re.sub(r"\W+", "_", function)
     # characters that end a line are escaped, to stay within a comment
     claim = "".join(char if char.isprintable() else repr(char)[1:-1] for char in result.name)
@@ -141,7 +142,7 @@ D = {inputs[0].text}
 D_PRIME = {inputs[1].text}
 
 
-@pytest.mark.dp_claim({_list_keywords(source)}, pairs=[(D, D_PRIME)])
+@pytest.mark.dp_claim({claimed}, pairs=[(D, D_PRIME)])
 def test_{name}(dp_check):
     dp_check({called.text})
 """
@@ -155,10 +156,6 @@ def _code(value: Any, otherwise: str) -> Code:
     if code is None:
         raise NoTest(otherwise)
     return code
-
-
-def _list_keywords(source: Mapping[str, Code]) -> str:
-    return ", ".join(f"{name}={code.text}" for name, code in source.items())
 
 
 def _imports(modules: Iterable[str], root: Path) -> str:

@@ -41,4 +41,7 @@ def test_its_letter_count_counterexample_line_and_example(project, monkeypatch):
     assert (claim["status"], claim["beyond"]["status"]) == ("no violation", "beyond")
     assert claim["beyond"]["witness"]["d1"] == "[0]"
     (told,) = json.loads((project.root / "found.sarif").read_text())["runs"][0]["results"]
-    assert (told["level"], told["ruleId"]) == ("note", "dp-claim-broken-beyond-examples")
+    assert (told["level"], told["ruleId"]) == (
+        "note",
+        "dp-claim-broken-outside-the-declared-inputs",
+    )

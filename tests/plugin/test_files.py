@@ -33,7 +33,7 @@ def test_claims_that_are_not_as_on_record_are_in_all_of_them(stats):
     assert sorted(claim["status"] for claim in claims) == ["no violation", "weakened"]
     assert claims[1]["headline"] == "eps=1.0 -> eps=2.0 is less than dp-claims.json has on record"
     (alert,) = json.loads(told["sarif"])["runs"][0]["results"]
-    assert alert["ruleId"] == "dp-claim-weakened"
+    assert alert["ruleId"] == "dp-claim-not-as-on-record"
     assert "eps=1.0 -> eps=2.0" in alert["message"]["text"]
     place = alert["locations"][0]["physicalLocation"]
     assert (place["artifactLocation"]["uri"], place["region"]["startLine"]) == ("test_stats.py", 3)
