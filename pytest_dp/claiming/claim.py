@@ -328,9 +328,7 @@ def distinct_labels(claims: Iterable[Claim]) -> list[str]:
 
 
 def fit_relation(relation: Relation | None, inputs: Any) -> Relation | None:
-    """Return the relation for these inputs.
-
-    As given if it fits, else the default where there is one.
+    """Return the relation for these inputs: as given if it fits, or the default if there is one.
 
     Names (``"module:attribute"``) and functions are checked once they are resolved; what cannot
     be inputs at all is refused there too.

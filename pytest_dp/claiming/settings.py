@@ -100,17 +100,12 @@ def read_text(name: str, text: str) -> Any:
 
 
 def seed_of(value: Any) -> int | None:
-    """Return a seed from a number or from its text in reports; raise ClaimError otherwise.
-
-    Return None for None.
-    """
-    number = _hexadecimal(value) if isinstance(value, str) else value
-    if number is None and value is None:
+    """Return a seed from a number or from its text in reports; None for None."""
+    if value is None:
         return None
-    if isinstance(number, bool) or not isinstance(number, int) or number < 0:
-        allowed = "a whole number, 0 or more, or as text a hexadecimal one, such as '6cb99a16'"
-        raise invalid("seed", value, f"Allowed: {allowed}.")
-    return number
+    number = _hexadecimal(value) if isinstance(value, str) else value
+    allowed = ", 0 or more, or as text a hexadecimal one, such as '6cb99a16'"
+    return read_whole_number("seed", number, allowed, 0)
 
 
 def unused_settings(given: Mapping[str, Any], method: str) -> list[str]:
@@ -166,10 +161,6 @@ def _number(text: str) -> float | str:
         return text
 
 
-def _truth(text: str) -> bool:
-    return text == "True"  # of what pytest has read
-
-
 def _whole_number(text: str) -> float | str:
     number = _number(text.replace("_", "").replace(",", ""))
     return int(number) if isinstance(number, float) and number.is_integer() else text
@@ -218,7 +209,7 @@ KINDS: Mapping[str, FieldKind] = {
         )
     ),
     "search": FieldKind(_search),
-    "flag": FieldKind(flag, _truth),
+    "flag": FieldKind(flag, lambda text: text == "True"),
     "choice": FieldKind(lambda name, value: read_choice(name, value, FIELDS[name].choices)),
     "processes": FieldKind(
         partial(read_whole_number, allowed=" of processes, 1 or more"), _whole_number

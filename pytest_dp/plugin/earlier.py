@@ -13,9 +13,10 @@ import hashlib
 import pickle
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -137,23 +138,15 @@ class Earlier:
         return Path(cache.mkdir("pytest-dp")) / f"{name}.pair"
 
 
-@dataclass(frozen=True, slots=True)
-class Unchanged:
-    """A stand-in for the result of an audit that was not made again."""
-
-    claim: Claim
-    violated: bool = False
-
-
 class PassLookup:
     """A look for an earlier pass of a claim.
 
-    `record` if it passed, and nothing has changed since.
+    `record` if it passed, and nothing has changed since; `result` stands for that of an audit.
     """
 
     def __init__(self, item: pytest.Item, mechanism: Any, claim: Claim, place: tuple[str, int]):
         self._item, self._place = item, place
-        self.result, self._about = Unchanged(claim), ""
+        self.result, self._about = SimpleNamespace(claim=claim, violated=False), ""
         self.record: Record | None = None
         self._store = Store(item.config.rootpath)
         try:
@@ -169,7 +162,7 @@ class PassLookup:
         if is_outside(mechanism, dict(arguments.params)):
             return
         promise = resolve_promise(promise, self._item.config.rootpath)
-        self.result = Unchanged(replace(claim, promise=promise))
+        self.result.claim = replace(claim, promise=promise)
         settings = settings_of(self._item.config, claim)
         left_out = ("jobs", "accumulate", "changed")
         said = {name: getattr(settings, name) for name in NAMES if name not in left_out}

@@ -68,9 +68,7 @@ class Store:
         self.problems: list[str] = []
 
     def earlier(self, claim: str, identity: str, seed: str, alpha: float) -> Evidence:
-        """Return the evidence of runs with other seeds.
-
-        Or of all runs, if they refute the claim.
+        """Return the evidence of runs with other seeds; of all runs, if they refute the claim.
 
         So neither the same run nor others can take back what one has refuted.
         """
