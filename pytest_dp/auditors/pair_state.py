@@ -32,8 +32,7 @@ from pytest_dp.outputs.leaves import opaque_types
 from pytest_dp.outputs.place_choice import choose
 from pytest_dp.outputs.raised import MAX_ELEMENTS, Raised, was_cut
 from pytest_dp.outputs.table import Table, concatenate, hashes, tabulate
-from pytest_dp.outputs.targeted import Targeted, target_of
-from pytest_dp.outputs.user_features import user_features
+from pytest_dp.outputs.user_features import Targeted, target_of, user_features
 from pytest_dp.privacy import Guarantee
 from pytest_dp.running.chunks import Input
 from pytest_dp.running.deadline import Deadline

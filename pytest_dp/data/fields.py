@@ -1,21 +1,32 @@
 """The named values of records: entries of dicts, attributes, places in tuples and lists.
 
-The cells of a dataset are its columns as arrays: what compares a table with one record.
+The cells of a dataset are its columns as arrays: what compares a table with one record. The
+differences of two datasets are the records that only one has, and fields of replaced ones.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict, deque
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from itertools import chain, repeat
+from numbers import Real
 from typing import Any
 
+from pytest_dp.basics.reprs import LABEL_LENGTH
+from pytest_dp.data.describing import MAX_DEPTH
 from pytest_dp.data.equality import key
 from pytest_dp.data.types import type_of
 
 MAX_FIRST = 100
 """Records that are asked for the names of their fields, where columns are read as a whole."""
+MAX_COMPARED = 1_000
+"""Records of a dataset that are compared one by one. More take longer; fewer: differences of long
+datasets are not named."""
+
+ABSENT = type("Absent", (), {"__repr__": lambda _: "nothing"})()
+"""In place of a value that only the other side has, or other records."""
 
 
 def fields_of(record: Any) -> dict[Hashable, Any]:
@@ -57,10 +68,6 @@ def columns_of(records: Iterable[Any]) -> dict[Hashable, dict[Hashable, Any]]:
     return columns
 
 
-_ABSENT: Any = type("Absent", (), {})()
-"""Stands for a field that a record lacks."""
-
-
 def columns_of_records(records: Sequence[Any]) -> Iterator[list[Any]]:
     """Yield the columns of records of Python's own types, as the first ones name their fields."""
     few = records[:MAX_FIRST]
@@ -69,7 +76,7 @@ def columns_of_records(records: Sequence[Any]) -> Iterator[list[Any]]:
         names = dict.fromkeys(chain.from_iterable(r for r in few if isinstance(r, dict)))
         with suppress(AttributeError):  # of records of several types
             for name in names:
-                yield [record.get(name, _ABSENT) for record in records]
+                yield [record.get(name, ABSENT) for record in records]
         return
     if isinstance(first, list | tuple):
         with suppress(IndexError, TypeError):
@@ -140,3 +147,134 @@ def _array(column: Any) -> Any:
     for at, value in enumerate(column):  # each a value, though it may be a list
         objects[at] = value
     return objects
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A record that is not the same in D and in D', each by its position there."""
+
+    at1: int | None
+    """None if only D' has it."""
+    at2: int | None
+    """None if only D has it."""
+    before: Any
+    after: Any
+
+    @property
+    def at(self) -> int:
+        """Where it is in D, or in D' if only that has it."""
+        return (self.at2 or 0) if self.at1 is None else self.at1
+
+
+def align_records(rows1: Sequence[Any], rows2: Sequence[Any]) -> list[tuple[int, int]]:
+    """Return positions of records that both have: as many as possible, at the same place first.
+
+    Others that are equal are taken to be the same from the front.
+    """
+    keys1, keys2 = list(map(key, rows1)), list(map(key, rows2))
+    stay = set()
+    if len(rows1) == len(rows2):  # else all behind one that was removed have another place
+        stay = {at for at, both in enumerate(zip(keys1, keys2, strict=True)) if both[0] == both[1]}
+    places: defaultdict[Hashable, deque[int]] = defaultdict(deque)
+    for at, content in enumerate(keys2):
+        if at not in stay:
+            places[content].append(at)
+    return [
+        (at, at if at in stay else places[content].popleft())
+        for at, content in enumerate(keys1)
+        if at in stay or places[content]
+    ]
+
+
+def changes(d1: Any, d2: Any) -> list[Change] | None:
+    """Return the records in which two datasets of one type differ; None for other objects.
+
+    What only one of them has stands in for what only the other has, where there is such a record:
+    the one with most fields in common.
+    """
+    data = type_of(d1)
+    if data is None or data is not type_of(d2) or isinstance(d1, str):
+        return None
+    rows1, rows2 = data.records(d1), data.records(d2)
+    common = align_records(rows1, rows2)
+    both1, both2 = ({places[side] for places in common} for side in (0, 1))
+    only1, only2 = (
+        [at for at in range(len(rows)) if at not in both]
+        for rows, both in ((rows1, both1), (rows2, both2))
+    )
+    found = []
+    for at1 in only1:
+        at2 = _nearest(rows1, at1, rows2, only2)
+        if at2 is not None:
+            only2.remove(at2)
+        after = ABSENT if at2 is None else rows2[at2]
+        found.append(Change(at1, at2, rows1[at1], after))
+    return found + [Change(None, at2, ABSENT, rows2[at2]) for at2 in only2]
+
+
+def _nearest(
+    rows1: Sequence[Any], at1: int, rows2: Sequence[Any], others: Sequence[int]
+) -> int | None:
+    """Return the index of the other record with most equal fields; None if there is none.
+
+    Of equals, prefer the record at the same place. Return the first of too many others.
+    """
+    if len(others) > MAX_COMPARED:
+        return others[0]
+    mine = fields_of(rows1[at1])
+
+    def distance(at2: int) -> tuple[int, bool]:
+        theirs = fields_of(rows2[at2])
+        same = sum(name in theirs and key(theirs[name]) == key(mine[name]) for name in mine)
+        return -same, at1 != at2
+
+    return min(others, key=distance, default=None)
+
+
+def record_of(dataset: Any, record: Any) -> Any:
+    """Return a record of a dataset; by the names of its columns if it has any."""
+    data = type_of(dataset)
+    columns = data.columns(dataset) if data is not None and record is not ABSENT else None
+    if not columns or len(set(map(key, columns))) < len(columns):
+        return record
+    return dict(zip(columns, record, strict=True))
+
+
+def parts(before: Any, after: Any, depth: int = 0) -> Iterator[tuple[str, Any, Any]]:
+    """Yield the differences inside of two values: the place, as Python has it, and both parts."""
+    if key(before) == key(after):
+        return
+    for place, one, other in _inside(before, after, depth) or [("", ABSENT, ABSENT)]:
+        if not place:
+            yield place, before, after
+        for inner, *both in parts(one, other, depth + 1) if place else ():
+            yield f"{place}{inner}", *both
+
+
+def _inside(before: Any, after: Any, depth: int) -> list[tuple[str, Any, Any]]:
+    """Return the parts of two values that differ; empty if they differ as a whole."""
+    if type(before) is str and type(after) is str and len(before + after) > LABEL_LENGTH:
+        lines = before.splitlines(), after.splitlines()
+        others = (changes(*lines) if min(map(len, lines)) > 1 else None) or []
+        return [(f".splitlines()[{line.at}]", line.before, line.after) for line in others]
+    if type(before) is not type(after) or isinstance(before, str) or depth > MAX_DEPTH:
+        return []
+    if isinstance(before, dict):
+        pairs = {
+            name: (before.get(name, ABSENT), after.get(name, ABSENT)) for name in before | after
+        }
+        differing = [
+            (f"[{name!r}]", *both) for name, both in pairs.items() if len({*map(key, both)}) > 1
+        ]
+        return differing or [("", before, after)]  # in another order
+    mine, theirs = fields_of(before), fields_of(after)
+    if not isinstance(before, list) and mine.keys() == theirs.keys() and None not in mine:
+        places = [f".{name}" if isinstance(name, str) else f"[{name!r}]" for name in mine]
+        return list(zip(places, mine.values(), theirs.values(), strict=True))
+    data, found = type_of(before), changes(before, after)
+    if data is None or not found:
+        return []
+    is_row = isinstance(before, list) and len(before) == len(after)
+    if is_row and all(isinstance(number, Real) for number in before + after):
+        return [(data.place(at), *both) for at, both in enumerate(zip(before, after, strict=True))]
+    return [(data.place(change.at), change.before, change.after) for change in found]

@@ -14,9 +14,8 @@ from typing import Any
 from pytest_dp.basics.errors import ClaimError
 from pytest_dp.data import kind_of, records_of
 from pytest_dp.data.conversion import length
-from pytest_dp.data.differences import ABSENT, Change, changes, record_of
 from pytest_dp.data.equality import key
-from pytest_dp.data.fields import fields_of, with_field
+from pytest_dp.data.fields import ABSENT, Change, changes, fields_of, record_of, with_field
 from pytest_dp.data.neighbours import Pair
 from pytest_dp.data.record_pool import RecordPool
 from pytest_dp.explain.runs import ENDS, PairRuns, changed_leaves

@@ -22,8 +22,7 @@ from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.features import all_features
 from pytest_dp.outputs.raised import Raised
 from pytest_dp.outputs.table import Table, tabulate
-from pytest_dp.outputs.targeted import target_record
-from pytest_dp.outputs.user_features import function_name
+from pytest_dp.outputs.user_features import function_name, target_record
 
 MIN_PROBABILITY = 1e-12
 """Probability that a prediction counts with, at least: 0 would be an infinite score. Larger: sure

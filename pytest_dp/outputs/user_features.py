@@ -1,16 +1,28 @@
-"""Quantities that a function of the user's works out from one output."""
+"""Quantities that a function works out from one output: one of the user's, or `Targeted`.
+
+The latter tells whether one record was among those that a table of records was made of: by counts
+of records that agree with the target in random subsets of the columns, how far the closest ones
+are, and moments of each column. The counts are the attack that TAPAS found strongest; here they are
+compared with what the data without the target would give, so that they say something before
+anything was learned.
+
+Source: Houssiau et al., "TAPAS: a Toolbox for Adversarial Privacy Auditing of Synthetic Data",
+2022; Stadler, Oprisanu, Troncoso, "Synthetic Data: Anonymisation Groundhog Day", USENIX Security
+2022 (histograms).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 import numpy as np
 
-from pytest_dp.basics.arrays import Floats, Ints
+from pytest_dp.basics.arrays import Bools, Floats, Ints, Outputs
 from pytest_dp.basics.errors import ClaimError
 from pytest_dp.basics.reprs import on_one_line
+from pytest_dp.data.fields import Cells, cells_of, changes, record_cells
 from pytest_dp.outputs.feature import KINDS, Column, Feature, FeatureKind
 from pytest_dp.outputs.leaves import ABSENT, NUMBER, as_float, is_number
 from pytest_dp.outputs.raised import Raised
@@ -21,6 +33,25 @@ _ALLOWED = (
     "True and False count as 1 and 0."
 )
 """What a user's function may return, for its errors."""
+
+TRIED_DIRECTIONS = 48
+"""Directions in which outputs are looked at. More take longer; fewer miss the record."""
+MAX_CATEGORIES = 24
+"""Different values of a column of categories. More: numbers count as categories; fewer: categories
+as numbers."""
+FAR_SCALES = 3
+"""Deviations at which a cell is as far off as can be. More: one far cell decides; fewer: near and
+far look alike."""
+MAX_NAMED = 3
+"""Columns that are named. More hide the rest."""
+CLOSEST_ROWS = 8
+"""Rows closest to the record. More: others count as near; fewer: chance decides."""
+
+CLOSE = 1 / 8
+"""Deviations from the target's number within which a number agrees with it, where a column has many
+numbers."""
+MOMENTS: dict[str, Callable[[Floats], Any]] = {"mean": np.mean, "deviation": np.std}
+"""What is computed of the finite numbers of each column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +95,7 @@ def user_features(
     """Return features for what a function gives for each output.
 
     One number, or each of a sequence; each of them may have a label, such as those of
-    `targeted.Targeted`. Raises ClaimError if the function raises, gives anything but numbers, or
+    `Targeted`. Raises ClaimError if the function raises, gives anything but numbers, or
     not as many for every output. So do the columns of these features, for other tables.
     """
     rows = _outputs(table)
@@ -129,3 +160,151 @@ def _so_many(width: int | None) -> str:
 
 def _refuse(function: Callable[[Any], Any], what: str, error: Exception | None = None) -> NoReturn:
     raise ClaimError(f"The function {function_name(function)} of an output {what}") from error
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Targeted:
+    """A function of an output: quantities by which to find a target record.
+
+    NaN if it is no table.
+
+    The first is what to go by before anything was learned, larger with the target than without.
+    """
+
+    names: tuple[Hashable, ...]
+    target: tuple[Any, ...]
+    room: Floats
+    """How far a number may be off to agree, shape (columns,); NaN where values are compared."""
+    scale: Floats
+    """The deviation of each column, shape (columns,); NaN where values are compared."""
+    subsets: Bools
+    """Which columns each count is about, shape (counts, columns)."""
+    usual: Floats
+    """Shares of the records without the target that agree, shape (counts,)."""
+
+    @property
+    def labels(self) -> list[str]:
+        """Texts that describe the quantities."""
+        counts = [
+            f"rows that agree with the record in {', '.join(self._column_names(subset))}"
+            for subset in self.subsets
+        ]
+        moments = [f"{what} of {_text(name)}" for name in self._numbers for what in MOMENTS]
+        return [
+            "agreement with the record",
+            "distance of the closest row to the record",
+            f"distance of the closest {CLOSEST_ROWS} rows to the record",
+            "number of rows",
+            *counts,
+            *moments,
+        ]
+
+    @property
+    def _numbers(self) -> list[Hashable]:
+        return [name for name, at in zip(self.names, self.scale, strict=True) if not np.isnan(at)]
+
+    def _column_names(self, subset: Bools) -> list[str]:
+        named = [_text(name) for name, yes in zip(self.names, subset, strict=True) if yes]
+        more = [f"{len(named) - MAX_NAMED} more"] if len(named) > MAX_NAMED else []
+        return named[:MAX_NAMED] + more
+
+    def __call__(self, output: Any) -> list[float]:
+        cells = cells_of(output)
+        if cells is None or cells.keys() != set(self.names):
+            return [np.nan] * len(self.labels)
+        agrees, apart = self.compared(cells)
+        agreeing = self.counts(agrees)
+        expected = self.usual * len(agrees)
+        excess = float(((agreeing - expected) / np.sqrt(expected + 1)).mean())
+        distances = np.sort(apart.mean(axis=1))
+        moments: list[float] = []
+        for name in self._numbers:
+            column = cells[name]  # of objects, where only the data has numbers
+            known = column[:0] if column.dtype == object else column[np.isfinite(column)]
+            moments += [f(known) if len(known) else np.nan for f in MOMENTS.values()]
+        closest = [distances[0], distances[:CLOSEST_ROWS].mean()]
+        return [excess, *closest, float(len(agrees)), *agreeing, *moments]
+
+    def counts(self, agrees: Bools) -> Floats:
+        """Return how many rows agree in all columns of each subset, shape (counts,)."""
+        missed = (~agrees).astype(np.float64) @ self.subsets.T
+        counts: Floats = (missed == 0).sum(axis=0).astype(np.float64)
+        return counts
+
+    def compared(self, cells: Cells) -> tuple[Bools, Floats]:
+        """Return whether each cell agrees with the target, and its distance: (rows, columns)."""
+        agrees, apart = [], []
+        for name, value, room, scale in zip(
+            self.names, self.target, self.room, self.scale, strict=True
+        ):
+            column = cells[name]
+            if np.isnan(scale) or column.dtype == object:
+                same = np.array(column == value, dtype=bool)
+                agrees.append(same)
+                apart.append((~same).astype(np.float64))
+            else:
+                off = np.abs(column - value)
+                agrees.append(off <= room)
+                apart.append(np.nan_to_num(np.minimum(off / (FAR_SCALES * scale), 1.0), nan=1.0))
+        return np.stack(agrees, axis=1), np.stack(apart, axis=1)
+
+
+def _text(name: Hashable) -> str:
+    return f"[{name}]" if isinstance(name, int) else str(name)
+
+
+def target_record(without: Any, record: dict[Hashable, Any], seed: int) -> Targeted | None:
+    """Make the quantities by which to look for a record in tables such as the data `without` it.
+
+    The subsets follow from the seed. None if the data is no table, or of other columns.
+    """
+    cells = cells_of(without)
+    if cells is None or cells.keys() != record.keys():
+        return None
+    names, target = tuple(cells), tuple(record[name] for name in cells)
+    columns = list(zip(cells.values(), target, strict=True))
+    scale = np.array([_deviation(column, value) for column, value in columns])
+    few = np.array(
+        [len(np.unique(c)) <= MAX_CATEGORIES if c.dtype != object else True for c in cells.values()]
+    )
+    room = np.where(few, 0.0, CLOSE * scale)
+    subsets = _subsets(len(names), np.random.default_rng(seed))
+    bare = Targeted(names, target, room, scale, subsets, np.zeros(len(subsets)))
+    agrees, _ = bare.compared(cells)
+    return Targeted(names, target, room, scale, subsets, bare.counts(agrees) / len(agrees))
+
+
+def _deviation(column: Any, value: Any) -> float:
+    if column.dtype == object or isinstance(value, str):
+        return np.nan
+    return float(np.nanstd(column)) or 1.0
+
+
+def _subsets(width: int, random: np.random.Generator) -> Bools:
+    """Return all columns, each by itself, and random ones of every size; none of them twice."""
+    chosen = [np.ones(width, bool), *np.eye(width, dtype=bool)]
+    for _ in range(TRIED_DIRECTIONS if width > 2 else 0):
+        subset = np.zeros(width, bool)
+        subset[random.permutation(width)[: random.integers(2, width)]] = True
+        chosen.append(subset)
+    return np.unique(chosen, axis=0)
+
+
+def target_of(d1: Any, d2: Any, outputs: Outputs, seed: int) -> Targeted | None:
+    """Return quantities by which to look for the record that only one of two inputs has.
+
+    None where they differ in more, or have no columns, and where no output is a table of the same
+    ones.
+    """
+    cells, some = cells_of(d1) or cells_of(d2), list(outputs[:CLOSEST_ROWS])
+    if cells is None or len(cells) < 2:
+        return None
+    if all((cells_of(output) or {}).keys() != cells.keys() for output in some):
+        return None
+    found = changes(d1, d2)
+    if found is None or len(found) != 1:
+        return None
+    has, without, at = (
+        (d1, d2, found[0].at1) if found[0].at1 is not None else (d2, d1, found[0].at2)
+    )
+    return None if at is None else target_record(without, record_cells(has, at), seed)

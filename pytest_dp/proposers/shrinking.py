@@ -19,8 +19,7 @@ from typing import Any
 
 from pytest_dp.basics.reprs import LABEL_LENGTH
 from pytest_dp.data import key, rebuilt, records_of
-from pytest_dp.data.differences import align_records
-from pytest_dp.data.fields import columns_of, fields_of, with_known
+from pytest_dp.data.fields import align_records, columns_of, fields_of, with_known
 from pytest_dp.data.relations import AddRemoveOne, OfRecords, Pair, Relation
 from pytest_dp.declaration import Queries
 from pytest_dp.outputs.leaves import as_float

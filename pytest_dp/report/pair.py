@@ -21,7 +21,7 @@ the rest of a failure."""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # the table and the headline need no inputs, and pytest shows them at every exit
-    from pytest_dp.data.differences import Change
+    from pytest_dp.data.fields import Change
     from pytest_dp.data.types import DataType
     from pytest_dp.results.result import Counterexample
 
@@ -81,7 +81,7 @@ def _summary(data: Any, width: int) -> str:
 def _changes(example: Counterexample, width: int) -> list[str]:
     """Return lines about the differences, one for each record or part."""
     from pytest_dp.data import key, records_of
-    from pytest_dp.data.differences import changes, parts
+    from pytest_dp.data.fields import changes, parts
     from pytest_dp.data.types import type_of
 
     found, kind = changes(example.d1, example.d2), type_of(example.d1)
@@ -105,7 +105,7 @@ def _changes(example: Counterexample, width: int) -> list[str]:
 
 def _change(change: Change, kind: DataType, example: Counterexample) -> Iterator[str]:
     """Yield a record, by its place: what it holds, or what differs in it if it was replaced."""
-    from pytest_dp.data.differences import ABSENT, parts, record_of
+    from pytest_dp.data.fields import ABSENT, parts, record_of
 
     sides = record_of(example.d1, change.before), record_of(example.d2, change.after)
     before, after = (_without(example.idle, side) for side in sides)
@@ -126,8 +126,7 @@ def _change(change: Change, kind: DataType, example: Counterexample) -> Iterator
 def _idle(example: Counterexample) -> str:
     """Return which fields change nothing, and how that was seen; empty if none was seen to."""
     from pytest_dp.data import key
-    from pytest_dp.data.differences import ABSENT, changes, record_of
-    from pytest_dp.data.fields import fields_of
+    from pytest_dp.data.fields import ABSENT, changes, fields_of, record_of
 
     found = changes(example.d1, example.d2) if example.idle else None
     if found is None or len(found) != 1:

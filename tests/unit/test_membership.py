@@ -14,7 +14,7 @@ from pytest_dp.claiming.claim import expand
 from pytest_dp.data.fields import cells_of
 from pytest_dp.methods.membership_attacks import shown_of
 from pytest_dp.outputs.raised import Raised
-from pytest_dp.outputs.targeted import target_of, target_record
+from pytest_dp.outputs.user_features import target_of, target_record
 from pytest_dp.pairs.targets import targets_of
 from pytest_dp.privacy import AttackAUC
 from pytest_dp.statistics.auc import resolution

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from results import FOUND
 
-from pytest_dp.data.differences import ABSENT, parts
+from pytest_dp.data.fields import ABSENT, parts
 from pytest_dp.report.pair import inputs
 
 FRAME = pd.DataFrame({f"c{i}": [f"v{i}", "x"][i % 2] * 2 for i in range(20)}, index=range(5_000))
