@@ -330,32 +330,16 @@ class NumpyDraws:
         real = _real(request)
         return value.astype(real.dtype) if isinstance(value, np.ndarray) else type(real)(value)
 
-    def choice(self, request: Request, a: Any, size: Any, replace: bool, p: Any, **how: Any) -> Any:
-        pool, axis = np.asarray(a), how.get("axis", 0)
-        count = int(pool) if pool.ndim == 0 else pool.shape[axis]
-        real = _real(request)
-        if p is not None and not replace and size is not None:
-            self._choices.refuse("a weighted choice without replacement")
+    def choice(self, request: Request, a: Any, size: Any, replace: bool, p: Any, **_: Any) -> Any:
+        pool = np.asarray(a)
+        if pool.ndim > 1 or not (replace or size is None):
+            self._choices.refuse("a choice of rows, or without replacement")
+        count = int(pool) if pool.ndim == 0 else len(pool)
+        weights = [Fraction(1, count)] * count if p is None else shares(p)
         shape = self._shape(size)
-        if replace or size is None:
-            weights = [Fraction(1, count)] * count if p is None else shares(p)
-            picks = [self._choose_weighted(weights) for _ in range(math.prod(shape))]
-        else:
-            picks = self._shuffle(count, math.prod(shape))
-        which = np.array(picks, np.int64).reshape(shape)
-        if pool.ndim == 0:
-            return which.astype(real.dtype) if shape else type(real)(picks[0])
-        if pool.ndim == 1 and not shape:
-            return pool[picks[0]]
-        return np.take(pool, which, axis=axis)
-
-    def _shuffle(self, count: int, size: int) -> list[int]:
-        """Return `size` different numbers below `count` in random order, or all of them."""
-        left = list(range(count))
-        return [
-            left.pop(self._choose_weighted([Fraction(1, len(left))] * len(left)))
-            for _ in range(min(count, size))
-        ]
+        picks = [self._choose_weighted(weights) for _ in range(math.prod(shape))]
+        which = np.array(picks, np.int64).reshape(shape) if shape else picks[0]
+        return pool[which] if pool.ndim else self._as_drawn(request, which)
 
     def bytes(self, request: Request, length: int) -> bytes:  # noqa: ARG002
         return self._choices.random_bytes(int(length))

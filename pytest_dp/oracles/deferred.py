@@ -227,21 +227,13 @@ def of_draws(values: Any) -> Any:
 
 def elementwise(function: Callable[..., Any], *inputs: Any) -> Any:
     """Return the array of a function of the elements of arrays that are broadcast."""
-    arrays = np.broadcast_arrays(*map(_as_array, inputs))
-    values = np.empty(arrays[0].shape, object)
-    for place in np.ndindex(values.shape):
-        values[place] = function(*(array[place] for array in arrays))
-    return values
-
-
-def _as_array(value: Any) -> npt.NDArray[Any]:
-    if not is_draw(value):
-        return np.asarray(value)
-    array = np.empty((), object)
-    array[()] = value
-    return array
+    return np.vectorize(function, otypes=[object])(*map(objects, inputs))
 
 
 def objects(value: Any) -> npt.NDArray[np.object_]:
     """Return anything as a plain array of objects, with Python's numbers."""
-    return _as_array(value).astype(object)
+    if not is_draw(value):
+        return np.asarray(value).astype(object)
+    array = np.empty((), object)
+    array[()] = value
+    return array

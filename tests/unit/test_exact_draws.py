@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import itertools
 import math
 import os
 import random
@@ -31,17 +30,10 @@ def evenly(values):
     return {value: 1 / len(values) for value in values}
 
 
-ORDERS = list(itertools.permutations(range(3)))
-
-
 DISCRETE = {
     "integers": (lambda x, rng: rng.integers(3), evenly(range(3))),
     "choice": (lambda x, rng: rng.choice(["a", "b"]), evenly(["a", "b"])),
     "choice(p)": (lambda x, rng: rng.choice(3, p=[0.5, 0.3, 0.2]), {0: 0.5, 1: 0.3, 2: 0.2}),
-    "choice without replacement": (
-        lambda x, rng: tuple(rng.choice(3, 3, replace=False).tolist()),
-        evenly(ORDERS),
-    ),
     "binomial": (
         lambda x, rng: rng.binomial(5, 0.3),
         {k: math.comb(5, k) * 0.3**k * 0.7 ** (5 - k) for k in range(6)},
