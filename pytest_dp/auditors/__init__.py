@@ -16,8 +16,7 @@ from pytest_dp.auditors.audit_result import AuditResult
 from pytest_dp.auditors.budget import explaining_seconds
 from pytest_dp.auditors.confirm import confirm_finding
 from pytest_dp.auditors.session import NO_PAST, AuditFinding, Past, Session, prepare_session
-from pytest_dp.basics.errors import ClaimError, invalid
-from pytest_dp.basics.faults import describe_error, note_fault, pop_noted
+from pytest_dp.basics.errors import ClaimError, describe_error, invalid, note_fault, pop_noted
 from pytest_dp.claiming.claim import Claim, expand
 from pytest_dp.claiming.settings import Settings, seed_of, settings_for
 from pytest_dp.data.conversion import kind_of, rebuilt

@@ -51,7 +51,7 @@ from pytest_dp.running.alarm import HUNG_SECONDS
 from pytest_dp.running.chunks import Input
 from pytest_dp.running.copies import CannotCopy
 from pytest_dp.running.deadline import Deadline, OutOfTime
-from pytest_dp.running.opened_files import ASKED, record_opened_files
+from pytest_dp.running.modules import ASKED, record_opened_files
 from pytest_dp.running.sampler import Sampler
 from pytest_dp.statistics import assumptions
 from pytest_dp.statistics.assumptions import NOT_IID

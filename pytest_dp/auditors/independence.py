@@ -20,7 +20,7 @@ from pytest_dp.betting.scores import Attack
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.leaves import NUMBER
 from pytest_dp.outputs.table import Table, hashes, tabulate
-from pytest_dp.running.sharing import surprise
+from pytest_dp.running.workers import surprise
 from pytest_dp.statistics import assumptions
 from pytest_dp.statistics.assumptions import NOT_IID
 

@@ -47,9 +47,8 @@ from pytest_dp.pairs.unreached import lines_in_words
 from pytest_dp.results.outcome import Estimate, Pictures
 from pytest_dp.results.result import Verdict
 from pytest_dp.running.chunks import Input
+from pytest_dp.running.coupling import TRIAL_RUNS, CannotCouple
 from pytest_dp.running.deadline import OutOfTime
-from pytest_dp.running.per_run import CannotCouple
-from pytest_dp.running.row_aligned import TRIAL_RUNS
 from pytest_dp.running.streams import Purpose
 from pytest_dp.statistics.power import DELTAS, differs, would_show
 

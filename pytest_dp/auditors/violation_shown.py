@@ -27,8 +27,8 @@ from pytest_dp.protocols import Search
 from pytest_dp.registry import load
 from pytest_dp.results.outcome import Pictures
 from pytest_dp.results.result import Counterexample
+from pytest_dp.running.coupling import CannotCouple
 from pytest_dp.running.deadline import OutOfTime
-from pytest_dp.running.per_run import CannotCouple
 from pytest_dp.statistics.event_test import NO_COUNTS, Bound, Counts
 
 SHRINKING_TIME = 0.5

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.basics.faults import noting_faults
+from pytest_dp.basics.errors import noting_faults
 from pytest_dp.basics.whose_code import is_installed, is_library, is_project_file, root_of
 
 MAX_LOOKED_INTO = 64

@@ -40,32 +40,9 @@ _ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+")
 def on_one_line(value: Any, limit: int = 60) -> str:
     """Return the repr of any object, cut off at `limit` characters."""
     try:
-        return shorten_line(_start_of_repr(value, MAX_SPACES * limit), limit)
+        return shorten_line(repr(value), limit)
     except Exception:
         return f"<{type(value).__name__} whose repr fails>"
-
-
-MAX_SPACES = 20
-"""How many times as many characters are read as are left once spaces are joined. With fewer, the
-beginning of an object with many spaces is shorter than it may be."""
-
-
-def _start_of_repr(value: Any, limit: int) -> str:
-    """Return the beginning of a repr, at least `limit` characters of it: lists may be long."""
-    if type(value) not in (list, tuple):
-        return repr(value)
-    start, end = "[]" if isinstance(value, list) else "()"
-    if len(value) == 1:  # as examples are
-        comma = "," * isinstance(value, tuple)
-        return f"{start}{_start_of_repr(value[0], limit)}{comma}{end}"
-    if len(value) <= limit:
-        return repr(value)
-    text = start
-    for item in value:
-        text += f"{_start_of_repr(item, limit)}, "
-        if len(text) > limit:
-            break
-    return text
 
 
 def shorten_line(text: str, limit: int) -> str:

@@ -6,7 +6,6 @@ import functools
 import os
 import sys
 import types
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -45,18 +44,10 @@ def is_project_file(file: str) -> bool:
     return not (_is_in_site(file) or file.startswith((OURS, _STANDARD, "<frozen")))
 
 
-def is_project_space(space: Mapping[str, Any]) -> bool:
-    """Return whether the module with these globals is of the project."""
-    file = space.get("__file__")
-    if isinstance(file, str):
-        return is_project_file(file)
-    root = root_of(space.get("__name__"))
-    return root == "__main__" or root not in sys.stdlib_module_names
-
-
 def is_project_module(name: Any) -> bool:
     """Return whether a module is of the project; one that is not loaded, by its package."""
     root = root_of(name)
-    modules = (sys.modules.get(known) for known in (name, root) if isinstance(known, str))
-    spaces = (vars(module) for module in modules if hasattr(module, "__dict__"))
-    return is_project_space(next(spaces, {"__name__": root}))
+    file = getattr(sys.modules.get(name) or sys.modules.get(root), "__file__", None)
+    if isinstance(file, str):
+        return is_project_file(file)
+    return root == "__main__" or root not in sys.stdlib_module_names

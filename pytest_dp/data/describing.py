@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any, ClassVar
 
-from pytest_dp.basics.faults import note_fault
+from pytest_dp.basics.errors import note_fault
 from pytest_dp.basics.reprs import plural, repr_of, safe_repr
 from pytest_dp.data.types import DataType, type_of
 

@@ -18,7 +18,7 @@ from operator import attrgetter
 from typing import Any
 from uuid import UUID
 
-from pytest_dp.basics.faults import note_fault
+from pytest_dp.basics.errors import note_fault
 from pytest_dp.basics.reprs import LINE_WIDTH
 from pytest_dp.data.describing import PLAIN, Visitor
 from pytest_dp.data.equality import key

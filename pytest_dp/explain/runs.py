@@ -21,9 +21,15 @@ from pytest_dp.running.calling import Call
 from pytest_dp.running.copies import CannotCopy
 from pytest_dp.running.deadline import Deadline, OutOfTime
 from pytest_dp.running.generator_stand_ins import CannotInstrument
-from pytest_dp.running.instrumented import run_instrumented
+from pytest_dp.running.instrumented import (
+    Draw,
+    Replaced,
+    Replacement,
+    Seeded,
+    Tape,
+    run_instrumented,
+)
 from pytest_dp.running.requests import Site
-from pytest_dp.running.tape import Draw, Replaced, Replacement, Seeded, Tape
 
 LOOK_RUNS = 24
 """Runs on either input that show what differs at all. More see what is rarer; a red build waits

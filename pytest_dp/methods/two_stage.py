@@ -41,8 +41,8 @@ from pytest_dp.pairs import Pair
 from pytest_dp.pairs.sources import PairSource
 from pytest_dp.results.result import Verdict
 from pytest_dp.running.chunks import Input
+from pytest_dp.running.coupling import CannotCouple
 from pytest_dp.running.deadline import Deadline, OutOfTime, within
-from pytest_dp.running.per_run import CannotCouple
 from pytest_dp.running.streams import Purpose
 from pytest_dp.statistics import clopper_pearson
 from pytest_dp.statistics.assumptions import two_samples

@@ -17,7 +17,6 @@ from pytest_dp.oracles.standard_draws import StandardDraws, is_supported
 from pytest_dp.oracles.tracked import TrackedRun, tracked_draws
 from pytest_dp.outputs.raised import same
 from pytest_dp.running.calling import Call, Made
-from pytest_dp.running.catalogue import draw_kind_of, size_of
 from pytest_dp.running.chunks import Input
 from pytest_dp.running.deadline import Deadline, OutOfTime
 from pytest_dp.running.generator_stand_ins import (
@@ -27,7 +26,7 @@ from pytest_dp.running.generator_stand_ins import (
     was_drawn_unasked,
 )
 from pytest_dp.running.instrumented import apply_instrument
-from pytest_dp.running.laws import Law
+from pytest_dp.running.laws import Law, draw_kind_of, size_of
 from pytest_dp.running.requests import (
     RNG,
     Request,

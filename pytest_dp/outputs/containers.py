@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pytest_dp.basics.faults import note_fault
+from pytest_dp.basics.errors import note_fault
 from pytest_dp.basics.reprs import safe_repr
 from pytest_dp.outputs.leaves import NUMBERS, type_name
 from pytest_dp.outputs.raised import IteratorElements, Raised, attributes

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.basics.arrays import Floats
+from pytest_dp.basics.arrays import Floats, copy_data
 from pytest_dp.basics.errors import ClaimError, MechanismError
 from pytest_dp.data.relations import WithParams
 from pytest_dp.outputs.flatten import flatten
@@ -26,7 +26,6 @@ from pytest_dp.outputs.raised import Raised
 from pytest_dp.pairs.distances import Distances, tell_distances
 from pytest_dp.pairs.unreached import Tracer
 from pytest_dp.running.calling import Call
-from pytest_dp.running.catalogue import Standard, draw_kind_of, size_of
 from pytest_dp.running.copies import CannotCopy, Pristine
 from pytest_dp.running.deadline import Deadline
 from pytest_dp.running.generator_stand_ins import (
@@ -36,9 +35,17 @@ from pytest_dp.running.generator_stand_ins import (
     was_drawn_unasked,
 )
 from pytest_dp.running.instrumented import apply_instrument
-from pytest_dp.running.laws import GEOMETRIC, INTEGERS, NORMAL, UNIFORM, Law
+from pytest_dp.running.laws import (
+    GEOMETRIC,
+    INTEGERS,
+    NORMAL,
+    UNIFORM,
+    Law,
+    Standard,
+    draw_kind_of,
+    size_of,
+)
 from pytest_dp.running.requests import RNG, Request, answer_request, plain_generator
-from pytest_dp.running.reuse import copy_data
 
 MAX_DRAWS = 10_000
 """Draws of one run. A loop that waits for a draw to change, as rejection sampling does, never ends

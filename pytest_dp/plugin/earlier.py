@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_dp.basics import clocks
-from pytest_dp.basics.faults import note_fault
+from pytest_dp.basics.errors import note_fault
 from pytest_dp.basics.reprs import plural
 from pytest_dp.basics.writing import write_whole
 from pytest_dp.claiming.claim import Claim, Promise

@@ -119,7 +119,7 @@ class Outcomes:
                 terminalreporter.write_line(f"report of the privacy claims: {file}")
         for line in _not_collected(terminalreporter.config, self.audited):
             terminalreporter.write_line(line, yellow=True)
-        faults = sys.modules.get("pytest_dp.basics.faults")
+        faults = sys.modules.get("pytest_dp.basics.errors")
         for line in faults.pop_noted() if faults is not None else ():  # those of no audit
             terminalreporter.write_line(line, yellow=True)
         for problem in self.problems:

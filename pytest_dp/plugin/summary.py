@@ -13,8 +13,7 @@ from urllib.parse import quote
 
 import pytest
 
-from pytest_dp.basics.errors import ClaimError
-from pytest_dp.basics.faults import note_fault
+from pytest_dp.basics.errors import ClaimError, note_fault
 from pytest_dp.basics.writing import write_whole
 from pytest_dp.plugin.claim_session import reports
 from pytest_dp.plugin.options import profile_of

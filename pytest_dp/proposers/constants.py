@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.basics.faults import noting_faults
+from pytest_dp.basics.errors import noting_faults
 from pytest_dp.basics.reach import reach
 from pytest_dp.basics.whose_code import is_project_file
 

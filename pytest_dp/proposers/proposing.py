@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import z3
 
-from pytest_dp.basics.faults import note_fault
+from pytest_dp.basics.errors import note_fault
 from pytest_dp.basics.reprs import LINE_WIDTH, on_one_line
 from pytest_dp.data.relations import Pair, Relation
 from pytest_dp.proposers.by_movement import Clock

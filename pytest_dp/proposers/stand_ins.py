@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import z3
 
+from pytest_dp.running.instrumented import StandsFor
 from pytest_dp.running.modules import Replacements
-from pytest_dp.running.shadowing import StandsFor
 
 if TYPE_CHECKING:  # which reads stand-ins
     from pytest_dp.proposers.trace import Trace

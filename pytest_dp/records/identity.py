@@ -26,7 +26,7 @@ from urllib.request import url2pathname
 
 import numpy as np
 
-from pytest_dp.basics.faults import note_fault
+from pytest_dp.basics.errors import note_fault
 from pytest_dp.basics.reach import reach
 from pytest_dp.basics.reprs import SHORT_LENGTH, safe_repr
 from pytest_dp.basics.whose_code import is_project_file

@@ -1,8 +1,10 @@
 """An alarm that interrupts a mechanism's run, a computation, or a whole audit.
 
-Nothing is raised in what finalizes an object, as Python prints and drops it there, nor below a
-native callback (see `native`): the exception waits until Python has returned from it. Whatever
-becomes of an exception once it is raised, the run that it has interrupted is given up.
+Nothing is raised in what finalizes an object, as Python prints and drops it there. Nor below a
+native callback: Python prints what a callback of ctypes or cffi raises, drops it, and the native
+code goes on with a null result, which it may follow. The exception waits until Python has returned
+from it. Native code that uses Python's own interface, such as `sorted` or NumPy, passes exceptions
+on. Whatever becomes of an exception once it is raised, the run that it has interrupted is given up.
 """
 
 from __future__ import annotations
@@ -19,12 +21,11 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType, FunctionType, MethodType
 from typing import Any, TypeVar
 
 from pytest_dp.basics import clocks
 from pytest_dp.running.calling import Call
-from pytest_dp.running.native import above_native_code
 
 HUNG_SECONDS = 5.0
 """Seconds for a run that stands still, or a worker beyond its deadline. More: hangs are found
@@ -40,6 +41,12 @@ LOOK_TIMES = 4.0
 code from going on."""
 MIN_SECONDS = 1e-3
 """Seconds until an alarm rings whose time has passed; 0 would switch it off."""
+
+MAX_WRAPPERS = 4
+"""Levels of objects around a callback, such as a cache around a partial around a function.
+
+With fewer, the function inside of such objects is not found; more take longer to walk.
+"""
 
 T = TypeVar("T")
 
@@ -119,6 +126,60 @@ _CALLERS = {
     )
 }
 """What runs mechanisms, and reads what they return; what computes; what audits."""
+
+
+def above_native_code(frames: Sequence[FrameType]) -> Sequence[FrameType]:
+    """Return the frames, which begin with the innermost, that are above all native callbacks.
+
+    They are all of the frames where no native code is below. A function that is a callback counts
+    as called by native code, even where Python has called it.
+    """
+    codes = callback_codes()
+    inside = [at for at, frame in enumerate(frames) if frame.f_code in codes]
+    return frames[inside[-1] + 1 :] if inside else frames
+
+
+def callback_codes() -> set[CodeType]:
+    """Return the code of all functions that ctypes and cffi have made callbacks of."""
+    return {code for callback in _callbacks() for code in _entry_codes(callback, MAX_WRAPPERS)}
+
+
+def _callbacks() -> Iterator[Any]:
+    """Yield what callbacks call.
+
+    The collector knows all callbacks: one that it does not know would have been freed.
+    """
+    ctypes, cffi = sys.modules.get("ctypes"), sys.modules.get("_cffi_backend")
+    pointer = ctypes.PYFUNCTYPE(None).__base__ if ctypes else None
+    described = cffi.CType if cffi else None
+    if pointer is None and described is None:
+        return
+    for held in gc.get_objects():
+        kind = type(held)
+        if pointer is not None and issubclass(kind, pointer):
+            yield from (of for of in gc.get_referents(held) if of is not kind)
+        elif kind is tuple and len(held) == 4 and type(held[0]) is described:  # what cffi keeps
+            yield from (held[1], held[3])
+
+
+def _entry_codes(called: Any, levels: int) -> Iterator[CodeType]:
+    """Yield the code that calling an object may enter first."""
+    if type(called) is FunctionType:
+        yield called.__code__
+    elif type(called) in (MethodType, staticmethod, classmethod):
+        yield from _entry_codes(called.__func__, levels)
+    elif isinstance(called, type):
+        for made in ("__new__", "__init__"):
+            yield from _entry_codes(
+                next(vars(of)[made] for of in called.__mro__ if made in vars(of)), 0
+            )
+    elif levels and callable(called):
+        method = getattr(type(called), "__call__", None)  # noqa: B004
+        if type(method) is FunctionType:
+            yield method.__code__
+        for part in gc.get_referents(called):
+            if not isinstance(part, type):
+                yield from _entry_codes(part, levels - 1)
 
 
 class _Theirs:

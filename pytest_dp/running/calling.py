@@ -1,4 +1,10 @@
-"""The calling convention: which argument of the mechanism takes what."""
+"""The calling convention: which argument of the mechanism takes what.
+
+Each output is copied as it comes: the same array or list again would show what the last run gave.
+Noise that draws of one vectorised call share makes one run out of two: ``np.repeat(noise, 2)``,
+``np.tile``, a shuffled copy and antithetic noise (z and -z) all look right row by row. Rows that
+agree by chance, as those of few values do, agree in other calls as well.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +20,11 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.basics import clocks
-from pytest_dp.basics.arrays import Outputs
+from pytest_dp.basics.arrays import Floats, Outputs, copy_data
 from pytest_dp.basics.errors import CannotRun, ClaimError, MechanismError
 from pytest_dp.claiming.claim import Arguments
 from pytest_dp.data.relations import WithParams
-from pytest_dp.outputs.raised import Raised, all_equal, read_out
-from pytest_dp.running import reuse
+from pytest_dp.outputs.raised import Raised, read_out
 from pytest_dp.running.copies import CannotCopy, Pristine
 from pytest_dp.running.generators import NO_GENERATORS, Captured, find
 
@@ -30,6 +35,11 @@ CHECK_CALLS = 8
 """Further calls that decide whether noise is shared. More take longer; fewer: chance decides."""
 CHECK_ROWS = 64
 """Draws of each of these calls. More take longer; fewer: chance decides."""
+MAX_LOOKS = 2
+"""Calls after which further calls are made. More take longer: rows of few values are always alike;
+fewer: noise that is shared on one input alone is not seen."""
+MIN_EQUAL = 16
+"""Equal outputs within calls that show shared noise. Fewer may be chance; more are seen later."""
 MAX_LOOKED = 1_000
 """Draws after which large calls are not looked at again. More take longer; fewer: noise that is
 shared late is not seen."""
@@ -42,8 +52,6 @@ class Made:
     runs: int = 0
     looks: int = 0
     """How often calls were looked at again, as rows seemed to share their noise."""
-    constant: int = 0
-    """The same, as rows were all equal."""
     watch: clocks.Stopwatch = field(default_factory=clocks.Stopwatch, compare=False)
     """The effort since the last call of the mechanism began: an alarm tells by it what hangs."""
 
@@ -166,7 +174,7 @@ class Call:
                 for run in range(len(outputs), count):
                     if before is not None:
                         before(run)
-                    append(reuse.copy_data(read_out(run_once())))
+                    append(copy_data(read_out(run_once())))
             except BaseException as error:
                 if _ends_all(error):
                     raise
@@ -189,7 +197,7 @@ class Call:
             ) from None
         # A copy: the next call may reuse the memory.
         listed = isinstance(outputs, list | tuple)
-        outputs = reuse.copy_data(list(outputs)) if listed else np.array(outputs)
+        outputs = copy_data(list(outputs)) if listed else np.array(outputs)
         single = isinstance(outputs, np.ndarray) and outputs.ndim == 0
         if single or len(outputs) != count:
             got = "a single value" if single else f"{len(outputs)} outputs"
@@ -201,36 +209,66 @@ class Call:
         return outputs
 
     def _refuse_shared_noise(self, data: Any, outputs: Outputs, keywords: dict[str, Any]) -> None:
+        """Raise ClaimError if rows seem to share their noise, and further calls confirm it."""
         count = len(outputs)
-        if count < MIN_ROWS:
+        is_looked_at = self.made.looks < MAX_LOOKS and not count > MAX_LOOKED < self.made.runs
+        if count < MIN_ROWS or not is_looked_at or not look_shared(row_keys(outputs)):
             return
-        equal = all_equal(outputs)
-        if equal:
-            if self.made.constant >= 2:
-                return
-        elif count > MAX_LOOKED < self.made.runs or not reuse.look_shared(
-            reuse.row_keys(outputs), self.made.looks
-        ):
-            return
-        # By what further calls return, as these were what raised the suspicion.
+        self.made.looks += 1
         self.made.runs += CHECK_CALLS * CHECK_ROWS
         calls = [
             self._call(self._fresh_input(data), {**keywords, self.size or "": CHECK_ROWS})()
             for _ in range(CHECK_CALLS)
         ]
-        if equal:
-            shared = all(map(all_equal, calls)) and not all_equal([call[0] for call in calls])
-        else:
-            shared = reuse.are_shared([reuse.row_keys(call) for call in calls])
-        self.made.constant += equal
-        self.made.looks += not equal
-        if shared:
-            how = f"all {count} outputs" if equal else "outputs"
+        if are_shared([row_keys(call) for call in calls]):
             raise ClaimError(
-                f"vectorized={self.size!r}: {how} of one call are the same, or mirror each other, "
-                "and they differ between calls, so the draws of a call share their noise. Draw "
-                f"noise of shape ({self.size}, ...)."
+                f"vectorized={self.size!r}: outputs of one call are the same, or mirror each "
+                "other, and they differ between calls, so the draws of a call share their noise. "
+                f"Draw noise of shape ({self.size}, ...)."
             )
+
+
+def row_keys(outputs: Any) -> Floats:
+    """Return a number for every row, equal for equal rows."""
+    try:
+        table = np.asarray(outputs, dtype=np.float64)
+    except (TypeError, ValueError):  # of other types, or of several lengths
+        return np.array([hash(repr(output)) for output in outputs], np.float64)
+    table = np.nan_to_num(table.reshape(len(table), -1))
+    weights = np.random.default_rng(0).random(table.shape[1])
+    sums: Floats = (table * weights).sum(axis=1)
+    return sums
+
+
+def look_shared(row_keys: Floats) -> bool:
+    """Return whether half of the rows or more are equal to another one, or mirror it."""
+    return any(
+        2 * len(np.unique(values)) <= len(values) for values in _values_and_distances(row_keys)
+    )
+
+
+def are_shared(calls: list[Floats]) -> bool:
+    """Return whether rows of one call agree far more often than rows of different calls."""
+    sizes = [len(call) for call in calls]
+    for values in _values_and_distances(np.concatenate(calls)):
+        together = _pairs(values)
+        within = sum(_pairs(part) for part in np.split(values, np.cumsum(sizes)[:-1]))
+        if within >= MIN_EQUAL and 2 * within > together:
+            return True
+    return False
+
+
+def _values_and_distances(row_keys: Floats) -> list[Floats]:
+    """Return values, and their distances from the middle, as numbers that can be compared."""
+    apart = row_keys - row_keys.mean()
+    spread = float(np.abs(apart).max()) or 1.0
+    rounded = np.round(apart / spread, 9)
+    return [rounded, np.abs(rounded)]
+
+
+def _pairs(values: Floats) -> int:
+    counts = np.unique(values, return_counts=True)[1]
+    return int((counts * (counts - 1) // 2).sum())
 
 
 def _checked_name(mechanism: Any) -> str:

@@ -2,8 +2,8 @@
 
 Chunks are the unit that is shared out between processes. How a draw is cut into chunks, and which
 stream each one uses, depends on nothing but the draw itself, so the outputs are the same whichever
-process runs them. Groups of chunks are measured where they are drawn: of each chunk, only what the
-guards need remains.
+process runs them. Chunks are measured where they are drawn: of each, only what the guards need
+remains.
 """
 
 from __future__ import annotations
@@ -12,18 +12,21 @@ import pickle
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice, takewhile
+from itertools import takewhile
 from typing import Any, TypeVar
 
 import numpy as np
 
 from pytest_dp.basics import clocks
-from pytest_dp.basics.arrays import Outputs, join_outputs
+from pytest_dp.basics.arrays import Outputs, copy_data
 from pytest_dp.data.equality import key
-from pytest_dp.outputs.raised import Raised
-from pytest_dp.running.deadline import Deadline, within
-from pytest_dp.running.pickling import dumps
-from pytest_dp.running.reuse import copy_data
+from pytest_dp.outputs.raised import Raised, all_equal
+from pytest_dp.running.calling import Call
+from pytest_dp.running.copies import dumps
+from pytest_dp.running.coupling import CannotCouple, draw_per_run, draw_row_aligned
+from pytest_dp.running.deadline import Deadline, OutOfTime, interruptible, within
+from pytest_dp.running.generators import seed_randomness, states
+from pytest_dp.running.streams import stream
 
 MAX_BYTES = 2**25
 """Bytes of outputs drawn at a time. More take memory; fewer take longer."""
@@ -32,12 +35,18 @@ MIN_JOB_SECONDS = 0.1
 takes longer than running them."""
 MAX_VECTORIZED = 32_768
 """Runs of one call of a vectorised mechanism. More take memory; fewer take longer."""
-MAX_GROUP = 4_096
-"""Runs of a group of chunks. More: processes wait for each other; fewer: sending groups takes
-longer."""
-CHUNK = 512
-"""Runs that one process makes at a time. More: processes wait for each other; fewer: each chunk's
-overhead counts."""
+MAX_SCALAR = 4_096
+"""Runs of a chunk of a mechanism that gives one output a call. More: processes wait for each other;
+fewer: each chunk's overhead counts."""
+MIN_CHUNK = 64
+"""Runs of a chunk of a small draw, if it has so many. More: few processes have work; fewer: each
+chunk's overhead counts."""
+MIN_SHARED = 256
+"""The same where runs share their random numbers: the sources of each chunk are set up first."""
+MAX_CHUNKS = 16
+"""Chunks of a large draw, if none gets too large. More: overhead; fewer: processes wait."""
+MAX_SLOW_CHUNKS = 32
+"""The same of a slow mechanism."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,11 +138,12 @@ def cut_draw(
     No chunk has more than ``limit + 1`` runs.
     """
     count = draw.count
-    limit = min(limit, MAX_VECTORIZED if vectorized else CHUNK)
-    enough = CHUNK // 2 if draw.shared else CHUNK // 8
-    size = min(limit, max(min(count, enough), -(-count // 16), 1))
-    if slow:
-        size = min(limit, max(2, -(-count // 32)))
+    limit = min(limit, MAX_VECTORIZED if vectorized else MAX_SCALAR)
+    enough = MIN_SHARED if draw.shared else MIN_CHUNK
+    size = max(2, -(-count // MAX_SLOW_CHUNKS))
+    if not slow:
+        size = max(min(count, enough), -(-count // MAX_CHUNKS), 1)
+    size = min(limit, size)
     sizes, left = [size] * (count // size), count % size
     if left == 1 and sizes:  # a run alone shows too little
         sizes[-1] += 1
@@ -146,7 +156,6 @@ class Input:
     """An input of the mechanism, kept safe from a mechanism that changes what it is given."""
 
     frozen: bytes | None = None
-    cost = 0.0
 
     def __init__(self, data: Any) -> None:
         try:
@@ -157,9 +166,7 @@ class Input:
     def _load(self, frozen: bytes) -> None:
         self.live = pickle.loads(frozen)  # what `pickle_data` made
         # Pickles of one value can differ (shared references); those of one object agree.
-        started = clocks.Stopwatch()
         self.frozen = pickle_data(self.live)
-        self.cost = started.spent()
 
     def __getstate__(self) -> Any:
         return self.live
@@ -203,59 +210,110 @@ def pickle_data(data: Any) -> bytes:
         return dumps(data)
 
 
+@dataclass(frozen=True, slots=True)
+class Runner:
+    """How a mechanism is run; the same in every process."""
+
+    seed: int
+    copies: bool = False
+    """Whether every run gets a copy of its input, as the mechanism changes what it is given."""
+    idle: frozenset[int] = frozenset()
+    """Sources of random numbers that a trial found unused; see `generators.RunStreams`."""
+    seconds_a_run: float | None = None
+    """Measured so far."""
+
+    def on(self, call: Call, dataset: Input) -> Call:
+        """Return the call, with a fresh input for every run if the mechanism changes it."""
+        return replace(call, input=dataset.fresh) if self.copies else call
+
+    def run(
+        self, call: Call, dataset: Input, chunks: list[Chunk], deadline: Deadline
+    ) -> Iterator[Done]:
+        """Run chunks in order; a chunk that has changed its input again, on copies of it.
+
+        Raises OutOfTime if the deadline passes first, and CannotCouple if a shared chunk turns out
+        not to be a function of its input and its streams.
+        """
+        runner, runs, spent = self, 0, 0.0
+        for chunk in chunks:
+            made = call.made.runs
+            try:
+                done = runner.once(call, dataset, chunk, deadline)
+                is_changed = not runner.copies and not dataset.unchanged()
+            except CannotCouple:
+                if runner.copies or dataset.unchanged():
+                    raise
+                is_changed = True
+            if is_changed:  # the outputs cannot be trusted
+                wasted = call.made.runs - made
+                runner = replace(runner, copies=True)
+                done = runner.once(call, dataset, chunk, deadline)
+                done = replace(done, told=replace(done.told, runs=wasted + done.told.runs))
+            runs, spent = runs + chunk.count, spent + done.told.seconds
+            runner = replace(runner, seconds_a_run=spent / runs)
+            yield done
+
+    def once(self, call: Call, dataset: Input, chunk: Chunk, deadline: Deadline) -> Done:
+        """Return a chunk, whatever becomes of the input."""
+        if deadline.remaining() <= 0:
+            raise OutOfTime
+        sequence = stream(self.seed, *chunk.key)
+        used, noise, made = self.on(call, dataset), None, call.made.runs
+        started, unseeded = clocks.Stopwatch(), False
+        if chunk.shared:
+            with interruptible(deadline, self.seconds_a_run):
+                if used.size is None:
+                    outputs = draw_per_run(used, dataset.live, chunk.count, sequence, self.idle)
+                else:
+                    outputs, noise = draw_row_aligned(used, dataset.live, chunk.count, sequence)
+            seconds, passed = started.spent(), started.passed()
+        else:
+            with seed_randomness(sequence, call.captured) as generator:
+                before = states(generator, call.captured)
+                started = clocks.Stopwatch()
+                with interruptible(deadline, self.seconds_a_run):
+                    outputs = used.draw(dataset.live, chunk.count, generator)
+                seconds, passed = started.spent(), started.passed()
+                untouched = states(generator, call.captured) == before
+                unseeded = untouched and not all_equal(outputs)
+        told = Summary(call.made.runs - made, seconds, self.copies, noise, unseeded, passed=passed)
+        return finish_chunk(outputs, told)
+
+
 T = TypeVar("T")
 
-Group = list[Chunk]
-"""Consecutive chunks of a draw, whose outputs are measured together."""
-Work = tuple[Input, list[Group]]
-
-
-def group_chunks(chunks: list[Chunk], vectorized: bool, limit: int = MAX_GROUP) -> list[Group]:
-    """Divide the chunks of a draw into groups, several even for small draws.
-
-    No group has more than `limit` runs, unless a single chunk has.
-    """
-    size = 1  # in chunks
-    if chunks and not vectorized:
-        runs = sum(chunk.count for chunk in chunks)
-        size = max(1, min(MAX_GROUP, limit, -(-runs // 16)) // chunks[0].count)
-    return [chunks[start : start + size] for start in range(0, len(chunks), size)]
+Work = tuple[Input, list[Chunk]]
 
 
 def jobs_of(
     works: list[Work], n_jobs: int, seconds_a_run: float | None
-) -> list[tuple[int, list[Group]]]:
+) -> list[tuple[int, list[Chunk]]]:
     """Cut works into jobs, each with the number of its work: several for every process."""
-    runs = sum(chunk.count for _, groups in works for group in groups for chunk in group)
+    runs = sum(chunk.count for _, chunks in works for chunk in chunks)
     a_job = min(MIN_JOB_SECONDS / (seconds_a_run or MIN_JOB_SECONDS), runs / (4 * n_jobs))
-    jobs: list[tuple[int, list[Group]]] = []
-    for index, (_, groups) in enumerate(works):
+    jobs: list[tuple[int, list[Chunk]]] = []
+    for index, (_, chunks) in enumerate(works):
         size = a_job
-        for group in groups:
+        for chunk in chunks:
             if size >= a_job:
                 jobs.append((index, []))
                 size = 0.0
-            jobs[-1][1].append(group)
-            size += sum(chunk.count for chunk in group)
+            jobs[-1][1].append(chunk)
+            size += chunk.count
     return jobs
 
 
-def measure_groups(
+def measure_chunks(
     ran: Iterator[Done],
-    groups: list[Group],
     function: Callable[[Outputs], T],
-    heed: Callable[[Done], None],
+    heed: Callable[[Summary], None],
     deadline: Deadline,
 ) -> Iterator[T]:
-    """Yield what the function returns for the outputs of each group, as chunks come in.
+    """Yield what the function returns for the outputs of each chunk, as chunks come in.
 
-    `ran` has the chunks of all groups, in order. Each is shown to `heed` first, which may raise.
-    Raises OutOfTime if the deadline passed, and whatever still runs is to be interrupted.
+    The summary of each is given to `heed` first, which may raise. Raises OutOfTime if the deadline
+    passed, and whatever still runs is to be interrupted.
     """
-    for group in groups:
-        parts: list[Outputs] = []
-        for each in islice(ran, len(group)):
-            heed(each)
-            parts.append(each.outputs)
-        outputs = join_outputs(parts)
-        yield within(deadline.to_the_last(), partial(function, outputs))
+    for each in ran:
+        heed(each.told)
+        yield within(deadline.to_the_last(), partial(function, each.outputs))

@@ -17,9 +17,12 @@ import io
 import os
 import pickle
 import random
+import sys
 import threading
 import types
-from typing import Any
+from collections import ChainMap
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -28,8 +31,15 @@ from pytest_dp.basics.whose_code import is_library
 from pytest_dp.declaration import Declaration
 from pytest_dp.running.generator_stand_ins import stand_in
 from pytest_dp.running.modules import NUMPY, PYTHONS, current_instrument
-from pytest_dp.running.pickling import Pickler, class_by_value
 from pytest_dp.running.requests import KINDS, Source
+
+try:  # this joblib's own copy up to 1.5, a dependency of it since
+    import cloudpickle
+    from cloudpickle import cloudpickle as _parts
+except ImportError:
+    from joblib.externals import cloudpickle
+    from joblib.externals.cloudpickle import cloudpickle as _parts
+
 
 MAX_STATE_BYTES = 2**26
 """Bytes that a mechanism may hold to be copied. More take memory and time; fewer: its state is not
@@ -54,6 +64,39 @@ _OF_THREADS: dict[type, Any] = {
 
 class CannotCopy(Exception):  # noqa: N818  a way out, not an error
     """A mechanism cannot be copied; the message says why."""
+
+
+def _code_in_file(file: str, make: Callable[..., types.CodeType], arguments: Any) -> types.CodeType:
+    return make(*arguments).replace(co_filename=file)
+
+
+def _with_its_file(code: types.CodeType) -> tuple[Callable[..., types.CodeType], tuple[Any, ...]]:
+    # A name of its own, as strings that are one object or two give different pickles.
+    return _code_in_file, ("".join(code.co_filename), *_parts._code_reduce(code))  # noqa: SLF001
+
+
+class Pickler(cloudpickle.Pickler):  # type: ignore[misc]
+    """cloudpickle's; from 3.1.3 on it leaves out which file code is from, which blame needs."""
+
+    dispatch_table: ClassVar = ChainMap(
+        {types.CodeType: _with_its_file}, cloudpickle.Pickler.dispatch_table
+    )
+
+
+def dumps(obj: Any, module: str | None = None) -> bytes:
+    """Return an object as bytes, which `pickle.loads` reads where this package is installed.
+
+    Functions and classes of `module` are pickled by value, with what they find there now.
+    """
+    file = io.BytesIO()
+    if module is not None:
+        cloudpickle.register_pickle_by_value(sys.modules[module])
+    try:
+        Pickler(file, pickle.HIGHEST_PROTOCOL).dump(obj)
+    finally:
+        if module is not None:
+            cloudpickle.unregister_pickle_by_value(sys.modules[module])
+    return file.getvalue()
 
 
 class Pristine:
@@ -130,8 +173,11 @@ class Pristine:
     def _translate(self, data: Any, classes: list[type]) -> Any:
         if not self._classes:
             return data
+        file = io.BytesIO()
         try:
-            return _Translated(self._classes, classes).of(data)
+            _WithNumbers(file, {id(cls): k for k, cls in enumerate(self._classes)}).dump(data)
+            file.seek(0)
+            return _WithCopies(file, classes).load()
         except Exception as error:
             raise CannotCopy(_cannot(error)) from None
 
@@ -186,7 +232,7 @@ class _Copier(Pickler):
             self.classes.append(obj)
             self._look_for_values(*vars(obj).values())
             self._count()
-            return _as_new_class(class_by_value(obj))
+            return _as_new_class(_parts._dynamic_class_reduce(obj))  # noqa: SLF001
         if isinstance(obj, types.ModuleType):
             if _is_shared(obj.__name__):
                 return super().reducer_override(obj)
@@ -222,8 +268,6 @@ class _Copier(Pickler):
             return getattr, (os, "urandom")
         if type(obj) is random.SystemRandom:
             return random.SystemRandom, ()
-        if type(obj) is object:  # a sentinel: all that it has is that it is the same
-            return _sentinel, (_SENTINELS.setdefault(id(obj), (id(obj), obj))[0],)
         if type(obj) in _OF_THREADS:  # of a local, with what this thread keeps there
             return _OF_THREADS[type(obj)], (), getattr(obj, "__dict__", None)
         return super().reducer_override(obj)
@@ -288,13 +332,6 @@ def _as_new_class(reduced: Any) -> Any:
     return make, (*arguments[:-2], None, arguments[-1]), (members, *more), *rest
 
 
-_SENTINELS: dict[int, tuple[int, object]] = {}
-
-
-def _sentinel(number: int) -> object:
-    return _SENTINELS.setdefault(number, (number, object()))[1]  # another one in other processes
-
-
 def _source(name: str) -> Any:
     instrument = current_instrument()
     return stand_in(instrument, _GLOBALS[name]) if instrument else _SOURCES[name]
@@ -334,20 +371,6 @@ def _cache(maxsize: int | None, typed: bool) -> Any:
 def _set_wrapped(cache: Any, function: Any) -> None:
     cache.__wrapped__.function = function
     functools.update_wrapper(cache, function)
-
-
-class _Translated:
-    """Objects of copied classes, in place of those of the originals."""
-
-    def __init__(self, originals: list[type], copies: list[type]) -> None:
-        self._numbers = {id(cls): number for number, cls in enumerate(originals)}
-        self._copies = copies
-
-    def of(self, data: Any) -> Any:
-        file = io.BytesIO()
-        _WithNumbers(file, self._numbers).dump(data)
-        file.seek(0)
-        return _WithCopies(file, self._copies).load()
 
 
 class _WithNumbers(Pickler):

@@ -81,6 +81,10 @@ class Deadline:
         """Return the seconds until whatever still runs is interrupted."""
         return self._last - self.spent()
 
+    def left(self) -> tuple[float, float, float]:
+        """Return what another process, which has clocks of its own, makes this deadline of."""
+        return self.remaining(), self.to_the_last(), self.allowed
+
     def sooner(self, share: float) -> Deadline:
         """Return a deadline that begins no work after `share` of this time, but lets it end."""
         at = self._last - (1 - share) * self.allowed if self.allowed < math.inf else math.inf

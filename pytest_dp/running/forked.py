@@ -43,13 +43,12 @@ from pytest_dp.basics.clocks import since_1970
 from pytest_dp.basics.reach import GENERATORS
 from pytest_dp.running.alarm import HUNG_SECONDS
 from pytest_dp.running.calling import Call
-from pytest_dp.running.chunks import Chunk, Input, pickle_data
+from pytest_dp.running.chunks import Chunk, Input, Runner, pickle_data
 from pytest_dp.running.copies import CannotCopy, Pristine
 from pytest_dp.running.deadline import Deadline, OutOfTime
 from pytest_dp.running.generators import NUMPYS, PYTHONS, reseed
 from pytest_dp.running.locating import import_anew, locate
-from pytest_dp.running.opened_files import ASKED, record_opened_files
-from pytest_dp.running.runner import Runner
+from pytest_dp.running.modules import ASKED, record_opened_files
 from pytest_dp.running.streams import Purpose, stream
 
 MAX_STARTS = 24

@@ -1,6 +1,8 @@
 """Stand-ins for functions and classes of modules: ``np.random.laplace``, `secrets`, ...
 
 They are in place while a mechanism runs, and for its thread only: other threads call the originals.
+An audit hook sees what is no part of the process: files that a run opens to read, and other
+processes that it asks.
 """
 
 from __future__ import annotations
@@ -46,13 +48,61 @@ _OUTSIDE = {
 """What takes a run out of this process, where nothing that is drawn is seen."""
 
 
+LISTED = "os.listdir", "os.scandir"
+"""Events by which folders are read: a name may hold an answer as well."""
+ASKED = "another process"
+"""In place of a file's name: what a run asks through a connection, or starts."""
+ASKING = "socket.connect", "subprocess.Popen", "os.posix_spawn"
+"""Events by which other processes are asked, and started."""
+OF_SYSTEM = "/proc/", "/sys/"
+"""Where files begin that tell of the machine, and keep nothing: threads that watch it, such as
+those of a cluster, read them all the time."""
+_OPENED: list[tuple[list[str], set[str]]] = []
+"""Where files that are opened to read are written down now, and those that were made anew."""
+
+
 @functools.cache
 def _install_audit_hook() -> None:
-    """Install the audit hook that lets instruments note events outside.
+    """Install the audit hook, once, as hooks cannot be removed."""
+    sys.addaudithook(_note_event)
 
-    It is installed once, as hooks cannot be removed.
-    """
-    sys.addaudithook(lambda event, _: _note_outside(event) if event in _OUTSIDE else None)
+
+def _note_event(event: str, args: tuple[Any, ...]) -> None:
+    if event in _OUTSIDE:
+        _note_outside(event)
+    if _OPENED:
+        _note_opened_file(*_OPENED[-1], event, args)
+
+
+@contextmanager
+def record_opened_files() -> Iterator[list[str]]:
+    """Record the files that any thread opens for reading within the block."""
+    files: list[str] = []
+    _install_audit_hook()
+    _OPENED.append((files, set()))
+    try:
+        yield files
+    finally:
+        _OPENED.pop()
+
+
+def _note_opened_file(files: list[str], made: set[str], event: str, args: tuple[Any, ...]) -> None:
+    """Remember what is opened to read, other than code, what was `made` anew before and /proc."""
+    if event == "sqlite3.connect" or event in LISTED:
+        folder = "" if isinstance(args[0], int) else os.fsdecode(args[0] or ".")
+        if folder and not folder.startswith(OF_SYSTEM):  # no number of a folder that is open
+            files.append(folder)
+    elif event in ASKING:
+        files.append(ASKED)
+    elif event == "open" and not isinstance(args[0], int):
+        path, mode, flags = args
+        file = os.fsdecode(path)
+        if set(mode) & {"w", "x"} if mode else flags & (os.O_TRUNC | os.O_EXCL):
+            made.add(file)
+        reads = set(mode) & {"r", "+"} if mode else flags & (os.O_RDWR | os.O_WRONLY) != os.O_WRONLY
+        kept = not file.startswith(OF_SYSTEM) and not file.endswith(".pyc")
+        if reads and kept and file not in made:
+            files.append(file)
 
 
 def _note_outside(event: str) -> None:
@@ -106,16 +156,8 @@ class Replacements:
 
     def __init__(self, places: Iterable[Place]) -> None:
         self._lock, self._users = threading.RLock(), 0
-        self._modules: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {}
-        self._attributes: list[Place] = []
-        self._before: tuple[list[dict[str, Any]], list[Any]] = [], []
-        for owner, name, replacement in places:
-            if isinstance(owner, type):
-                self._attributes.append((owner, name, replacement))
-            else:
-                self._modules.setdefault(owner.__name__, (owner.__dict__, {}))[1][name] = (
-                    replacement
-                )
+        self._places = list(places)
+        self._before: list[Place] = []
 
     @contextmanager
     def in_place(self) -> Iterator[None]:
@@ -132,29 +174,19 @@ class Replacements:
                     self._put_back()
 
     def _put(self) -> None:
-        spaces = self._modules.values()
-        self._before = (
-            [{name: space[name] for name in new} for space, new in spaces],
-            [vars(owner).get(name) for owner, name, _ in self._attributes],
-        )
-        for space, new in spaces:  # what others have replaced before stays: it is not what we know
-            space.update({name: by for name, by in new.items() if _stands_for(by, space[name])})
-        for owner, name, replacement in self._attributes:
-            setattr(owner, name, replacement)
+        for owner, name, replacement in self._places:
+            current = getattr(owner, name)
+            if getattr(replacement, "__wrapped__", current) is current:  # else it is of others
+                self._before.append((owner, name, vars(owner).get(name)))
+                setattr(owner, name, replacement)
 
     def _put_back(self) -> None:
-        for (space, _), originals in zip(self._modules.values(), self._before[0], strict=True):
-            space.update(originals)
-        for (owner, name, _), value in zip(self._attributes, self._before[1], strict=True):
+        while self._before:
+            owner, name, value = self._before.pop()
             if value is None:  # it was inherited
                 delattr(owner, name)
             else:
                 setattr(owner, name, value)
-
-
-def _stands_for(replacement: Any, current: Any) -> bool:
-    """Return whether a stand-in was made for what a name stands for now."""
-    return getattr(replacement, "__wrapped__", current) is current
 
 
 def _wrap_function(

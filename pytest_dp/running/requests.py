@@ -91,14 +91,9 @@ class Request:
 
         Raises TypeError if the method does not take them.
         """
-        names, defaults = _argument_names(
-            self.source.kind, self.method, len(self.args), tuple(self.keywords)
-        )
-        if names is None:
-            bound = _signature(self.source.kind, self.method).bind(*self.args, **self.keywords)
-            bound.apply_defaults()
-            return bound.arguments
-        return {**defaults, **dict(zip(names, self.args, strict=True)), **self.keywords}
+        bound = _signature(self.source.kind, self.method).bind(*self.args, **self.keywords)
+        bound.apply_defaults()
+        return bound.arguments
 
     def __str__(self) -> str:
         arguments = [repr(value) for value in self.args]
@@ -123,24 +118,6 @@ def _signature(kind: type, method: str) -> inspect.Signature:
     if parameters and parameters[0].name == "self":
         parameters = parameters[1:]
     return signature.replace(parameters=parameters)
-
-
-@functools.cache
-def _argument_names(
-    kind: type, method: str, count: int, keywords: tuple[str, ...]
-) -> tuple[tuple[str, ...] | None, dict[str, Any]]:
-    """Return the names of `count` positional arguments, and all defaults.
-
-    No names where arguments are gathered, as of ``rand(2, 3)``. Raises TypeError if the method does
-    not take such arguments.
-    """
-    signature = _signature(kind, method)
-    parameters = signature.parameters.values()
-    if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
-        return None, {}
-    signature.bind(*[None] * count, **dict.fromkeys(keywords))
-    defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
-    return tuple(signature.parameters)[:count], defaults
 
 
 _NUMPY = str(Path(np.__file__).parent) + os.sep

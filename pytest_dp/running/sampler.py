@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
-from itertools import chain, pairwise
 from typing import TypeVar
 
 from pytest_dp.basics import clocks
@@ -15,23 +14,17 @@ from pytest_dp.outputs.raised import Raised, all_raised
 from pytest_dp.running import workers
 from pytest_dp.running.calling import Call
 from pytest_dp.running.chunks import (
-    CHUNK,
     Chunk,
-    Done,
-    Group,
     Input,
     Summary,
     Work,
     cut_draw,
-    group_chunks,
     jobs_of,
-    measure_groups,
+    measure_chunks,
 )
 from pytest_dp.running.copies import CannotCopy
+from pytest_dp.running.coupling import DIFFERENT_NOISE, CannotCouple
 from pytest_dp.running.deadline import Deadline
-from pytest_dp.running.per_run import CannotCouple
-from pytest_dp.running.row_aligned import DIFFERENT_NOISE, TRIAL_RUNS
-from pytest_dp.running.sharing import CannotShare, Comparison
 from pytest_dp.running.subject import Subject
 from pytest_dp.statistics.assumptions import NOT_IID
 
@@ -41,9 +34,8 @@ by one; smaller: short work waits for them."""
 NOTICED_SECONDS = 0.25
 """Seconds of work that is worth another process that runs already. Larger: it is done by one;
 smaller: sending takes longer."""
-GROWTH_OF_ROWS = 16
-"""Growth of the calls of a shared draw before larger ones are tried. Larger: small calls go on for
-longer; smaller: trials take longer."""
+MAX_TRIED = 512
+"""Runs on which each process is tried. More take longer; fewer: rare outputs are not compared."""
 STREAK = 200
 """Equal outputs, or failures, in a row that are more than chance. More are seen later; fewer may
 be chance."""
@@ -54,6 +46,8 @@ SLOW_RUN = START_WORKERS_FROM / STREAK
 """Seconds a run from which processes are thus started at once, and every draw is shared out."""
 
 
+Travelling = tuple[workers.Packed, workers.Comparison]
+"""A mechanism that can be sent to workers, and what they are compared with."""
 Progress = Callable[[int, float, float | None], None]
 """Is told runs, seconds, and the smallest true loss that would be caught by now, where known."""
 
@@ -89,8 +83,7 @@ class Sampler(Subject):
         super().__init__(call, seed)
         self.n_jobs, self.explicit_jobs, self.progress = n_jobs, explicit_jobs, progress
         self._slow: bool | None = None  # unknown
-        self._packed: tuple[workers.Packed, Comparison] | None = None
-        self._rows = 2 * TRIAL_RUNS
+        self._packed: Travelling | None = None
         self._noises: dict[Chunk, bytes] = {}
         self._worked: dict[Input, tuple[int, int, int]] = {}
         self._kind = ""
@@ -122,27 +115,6 @@ class Sampler(Subject):
         vectorized, slow = self.call.size is not None, self._slow or False
         return cut_draw(whole, vectorized, slow=slow, limit=self._at_a_time)
 
-    def _try_larger(self, draws: list[SampleRequest], deadline: Deadline) -> None:
-        """Try calls that are many times larger than all before, ahead of drawing by them."""
-        shared = [draw for draw in draws if draw.shared]
-        if self.call.size is None or len(shared) < 2:
-            return
-        rows = self._rows_to_try(shared[0])
-        if not rows:
-            return
-        self._rows = rows
-        for draw, following in pairwise(shared):
-            if not self.can_couple(draw.dataset, following.dataset, deadline, rows):
-                raise CannotCouple(self._refused)
-
-    def _rows_to_try(self, draw: SampleRequest) -> int:
-        """Return how large calls of a shared draw are, if larger ones than all before; else 0.
-
-        Small draws are not worth it: to try a call takes as many runs as some of them have.
-        """
-        rows = max(chunk.count for chunk in self.chunks(draw))
-        return rows if GROWTH_OF_ROWS * self._rows <= rows <= draw.count // 4 else 0
-
     def _decide_if_slow(self) -> None:
         """Decide, once and for all, whether the mechanism is slow.
 
@@ -158,62 +130,48 @@ class Sampler(Subject):
     def measure(
         self, draws: list[SampleRequest], function: Callable[[Outputs], T], deadline: Deadline
     ) -> list[list[T]]:
-        """Return the values of a function of the outputs of each draw, group by group.
+        """Return the values of a function of the outputs of each draw, chunk by chunk.
 
         The outputs are not kept. The function takes the outputs of a few thousand runs. It is
         called in several processes, so it should depend on nothing else; where it cannot be
-        pickled, all is done in this process. Each draw has one result for every group of its
-        outputs, in order. How outputs are grouped depends on the draw alone, and they are those
-        that `draw` would give.
+        pickled, all is done in this process. Each draw has one result for every chunk of its
+        outputs, in order. How a draw is cut into chunks depends on the draw alone, and the outputs
+        are those that `draw` would give.
 
         Raises OutOfTime if the deadline passed before all of them were done, MechanismError if the
         mechanism hangs or takes its process down, and what the function raises.
         """
         self._decide_if_slow()
-        self._try_larger(draws, deadline)
-        works = [self._work(draw) for draw in draws]
+        works = [(draw.dataset, self.chunks(draw)) for draw in draws]
         if self._worth_sharing(sum(d.count for d in draws)):
             packed = self._pack(draws[0].dataset, deadline)
             if packed is not None:
                 try:
                     return self._in_workers(*packed, works, function, deadline)
-                except CannotShare as reason:
+                except workers.CannotShare as reason:
                     self.n_jobs = 1
                     self.note(str(reason))
-        return self._in_process(works, function, deadline)
-
-    def _work(self, draw: SampleRequest) -> Work:
-        return draw.dataset, group_chunks(
-            self.chunks(draw), self.call.size is not None, self._at_a_time
-        )
-
-    def _in_process(
-        self, works: list[Work], function: Callable[[Outputs], T], deadline: Deadline
-    ) -> list[list[T]]:
-        return [
-            self._measure_here(dataset, groups, function, deadline) for dataset, groups in works
-        ]
+        return [self._measure_here(*work, function, deadline) for work in works]
 
     def _measure_here(
         self,
         dataset: Input,
-        groups: list[Group],
+        chunks: list[Chunk],
         function: Callable[[Outputs], T],
         deadline: Deadline,
     ) -> list[T]:
-        chunks = list(chain.from_iterable(groups))
         running = iter(chunks)
 
-        def heed(done: Done) -> None:
-            self._account(dataset, next(running), done.told)
+        def heed(summary: Summary) -> None:
+            self._account(dataset, next(running), summary)
 
         ran = self.runner.run(self.call, dataset, chunks, deadline)
-        return list(measure_groups(ran, groups, function, heed, deadline))
+        return list(measure_chunks(ran, function, heed, deadline))
 
     def _in_workers(
         self,
         packed: workers.Packed,
-        comparison: Comparison,
+        comparison: workers.Comparison,
         works: list[Work],
         function: Callable[[Outputs], T],
         deadline: Deadline,
@@ -221,13 +179,12 @@ class Sampler(Subject):
         order = workers.Order(packed, packed.beside(function), self.runner)
         jobs = jobs_of(works, self.n_jobs, self.time_a_run)
         results: list[list[T]] = [[] for _ in works]
-        todo = [(works[index][0], groups) for index, groups in jobs]
+        todo = [(works[index][0], chunks) for index, chunks in jobs]
         with closing(workers.share_out(order, todo, self.n_jobs, deadline)) as done:
-            for (index, groups), shared in zip(jobs, done, strict=True):
+            for (index, chunks), shared in zip(jobs, done, strict=True):
                 if shared.trial is not None:
                     self.replayable &= comparison.local.replays
                     comparison.check(shared.trial)
-                chunks = chain.from_iterable(groups)
                 # A job may end early.
                 for chunk, summary in zip(chunks, shared.chunks, strict=False):
                     self._account(works[index][0], chunk, summary)
@@ -243,10 +200,10 @@ class Sampler(Subject):
             return runs * (self.time_a_run or 0.0) > NOTICED_SECONDS
         return max(runs, STREAK) * (self.time_a_run or 0.0) > START_WORKERS_FROM
 
-    def _pack(self, dataset: Input, deadline: Deadline) -> tuple[workers.Packed, Comparison] | None:
+    def _pack(self, dataset: Input, deadline: Deadline) -> Travelling | None:
         if self._packed is None:
             cost = self.time_a_run or 0.0
-            count = min(CHUNK, max(1, int(0.05 / cost) if cost else CHUNK))
+            count = min(MAX_TRIED, max(1, int(0.05 / cost) if cost else MAX_TRIED))
             chunk = Chunk(count, (0, 0))
             try:
                 packed = workers.pack(self.call, dataset, chunk)
@@ -262,7 +219,7 @@ class Sampler(Subject):
                 self.note(f"audited in one process, as its state cannot be pickled ({reason})")
                 return None
             trial = workers.trial_of(self.runner, self.call, dataset, chunk, deadline)
-            self._packed = packed, Comparison(trial)
+            self._packed = packed, workers.Comparison(trial)
         return self._packed
 
     def raised(self, dataset: Input) -> tuple[int, int]:

@@ -20,14 +20,18 @@ from pytest_dp.basics.arrays import Outputs, join_outputs
 from pytest_dp.outputs.raised import Raised, all_raised, same
 from pytest_dp.running.alarm import HUNG_SECONDS, compute_interruptibly
 from pytest_dp.running.calling import Call, Made
-from pytest_dp.running.chunks import MAX_VECTORIZED, Chunk, Input, at_a_time
+from pytest_dp.running.chunks import MAX_VECTORIZED, Chunk, Input, Runner, at_a_time
 from pytest_dp.running.copies import CannotCopy, Pristine
+from pytest_dp.running.coupling import (
+    NOTHING_RANDOM,
+    TRIAL_RUNS,
+    CannotCouple,
+    try_per_run,
+    try_row_aligned,
+)
 from pytest_dp.running.deadline import Deadline, interruptible
 from pytest_dp.running.forked import Origin, Start, files_read, first_state
 from pytest_dp.running.generators import RunStreams
-from pytest_dp.running.per_run import NOTHING_RANDOM, CannotCouple, try_per_run
-from pytest_dp.running.row_aligned import TRIAL_RUNS, try_row_aligned
-from pytest_dp.running.runner import Runner
 from pytest_dp.running.streams import Purpose, stream
 
 REPLAYS = 12
@@ -64,10 +68,10 @@ class Subject:
         self.replayable, self.worked = True, False  # worked: when it was tried out
         self._copies = False
         self.origin: Origin | None = None  # waits since before the first run
-        self.forks, self._draws = False, True  # forks: as it cannot be copied
+        self.forks = False  # as it cannot be copied
+        self.draws = True  # random numbers of the seeded sources
         self.imports = False  # each start imports the modules of the project anew
         self._idle: frozenset[int] | None = None  # unknown
-        self._refused = ""
         self.notes: list[str] = []
         self.hindrances: list[str] = []
         if places := self.call.captured.places:
@@ -81,11 +85,6 @@ class Subject:
     def quickest_run(self) -> float:
         """Seconds a run, in the quickest chunk of runs; 0 if there was none yet."""
         return self._least if math.isfinite(self._least) else 0.0
-
-    @property
-    def draws(self) -> bool:
-        """True if the mechanism was seen to use random numbers of the seeded sources."""
-        return self._draws
 
     @property
     def reads_data(self) -> bool:
@@ -166,7 +165,7 @@ class Subject:
         if not on_copy.unchanged():
             self._use_copies()
             used = self.runner.on(call, on_copy)
-        self._draws = moved
+        self.draws = moved
         if moved:
             self.replayable = all(map(same, drawn(TRIAL_RUNS)[0], drawn(TRIAL_RUNS)[0]))
             if self.replayable and (REPLAYS) * (self.seconds_a_run or 0.0) < QUICK_SECONDS:
@@ -216,26 +215,21 @@ class Subject:
                 self.looked += count
             return outputs, bool(runs.used_since(starts))
 
-    def can_couple(
-        self, input1: Input, input2: Input, deadline: Deadline, rows: int = 2 * TRIAL_RUNS
-    ) -> bool:
+    def can_couple(self, input1: Input, input2: Input, deadline: Deadline) -> bool:
         """Return whether draws on two inputs may share random numbers, by a few runs of a copy.
 
-        `rows` is the number of draws in each call of a vectorised mechanism. Raises OutOfTime if
-        the deadline passed first.
+        Raises OutOfTime if the deadline passed first.
         """
         if not self.replayable:
             return False
         refused, made = "", self.call.made.runs
         datasets: list[Input] = []
+        attempt = try_per_run if self.call.size is None else try_row_aligned
         try:
             call, datasets = self._copy(input1, input2)
             with interruptible(deadline, self.seconds_a_run):
                 calls = [(self.runner.on(call, dataset), dataset.live) for dataset in datasets]
-                trial = partial(try_per_run, calls, stream(self.seed, *TRIAL_KEY), deadline)
-                if self.call.size is not None:
-                    sequence = stream(self.seed, *TRIAL_KEY, rows)
-                    trial = partial(try_row_aligned, calls, sequence, deadline, rows)
+                trial = partial(attempt, calls, stream(self.seed, *TRIAL_KEY), deadline)
                 idle = compute_interruptibly(trial)
         except (CannotCopy, CannotCouple) as reason:
             refused = str(reason)
@@ -244,11 +238,10 @@ class Subject:
         changed = [dataset for dataset in datasets if not dataset.unchanged()]  # all are mended
         if changed and not self._copies:
             self._use_copies()
-            return self.can_couple(input1, input2, deadline, rows)
+            return self.can_couple(input1, input2, deadline)
         if not refused:
             self._idle = idle if self._idle is None else self._idle & idle
             return True
-        self._refused = refused
         if refused != NOTHING_RANDOM:
             self.note(f"random numbers are not shared between inputs, as {refused}")
         return False

@@ -1,16 +1,27 @@
-"""Work in other processes, through joblib, which are kept from one audit to the next."""
+"""Work in other processes, through joblib, which are kept from one audit to the next.
+
+A generator that is copied into several processes deals the same numbers in each. `generators.find`
+finds those that Python code holds, also where nothing of them is pickled: in a module that workers
+import, in an object that makes its generator anew. Those of compiled code, of which a pickle would
+show bytes at most, are told by what they give: a trial in each process.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import functools
 import hashlib
-import importlib.util
 import itertools
+import math
 import multiprocessing
+import os
+import pickle
+import platform
+import re
 import sys
 import threading
 import traceback
+from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -26,34 +37,91 @@ from pytest_dp.basics.whose_code import is_installed
 from pytest_dp.running.calling import Call
 from pytest_dp.running.chunks import (
     Chunk,
-    Done,
-    Group,
     Input,
+    Runner,
     Summary,
     Work,
-    measure_groups,
+    measure_chunks,
 )
-from pytest_dp.running.copies import CannotCopy
+from pytest_dp.running.copies import CannotCopy, dumps
 from pytest_dp.running.deadline import Deadline, OutOfTime
 from pytest_dp.running.generators import NO_GENERATORS
-from pytest_dp.running.pickling import cloudpickle, dumps
-from pytest_dp.running.runner import Runner
-from pytest_dp.running.sharing import (
-    CannotShare,
-    Fingerprint,
-    Left,
-    Sent,
-    Trial,
-    digest_of_texts,
-    surprise,
-    this_process,
-)
 
 STARTING_SECONDS = 25.0
 """Seconds in which a process or a cluster has to start, import and answer. More: hangs are found
 later; fewer: slow machines fail."""
 
+COINCIDENCE_SURPRISE = 14.0
+"""Derived: the negative logarithm of the chance, one in a million, of a coincidence that is taken
+for a copied generator."""
+
 _NO_PROCESSES = "audited in one process, as no others could be started ({})"
+_OUT_OF_REACH = (
+    "keeps a random generator out of reach, which copies itself into every worker process with the "
+    "same state: audited in one process"
+)
+_LONG_FLOAT = re.compile(r"\.\d{9}")
+
+
+class CannotShare(Exception):  # noqa: N818  a way out, not an error
+    """The work has to be done in one process; the message says why."""
+
+
+def surprise(texts: list[str]) -> float:
+    """Return the negative logarithm of the chance that independent outputs read like these again.
+
+    Outputs that show all digits of a float are worth more than their frequency says, as those
+    hardly ever come twice; unless one of them did.
+    """
+    long = sum(n == 1 and bool(_LONG_FLOAT.search(text)) for text, n in Counter(texts).items())
+    # From frequencies alone: no distribution makes the same independent outputs more likely.
+    frequent = sum(-n * math.log(n / len(texts)) for n in Counter(texts).values())
+    return frequent + long * max(0.0, 20.0 - math.log(len(texts) or 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A trial of one chunk, run twice in a row by a process that is new to the mechanism."""
+
+    process: str
+    digest: bytes
+    """Of all outputs of the first run, as texts."""
+    surprise: float
+    """How unlikely the same outputs would be by chance, as a negative logarithm."""
+    replays: bool
+    """Whether the second run gave the same."""
+
+
+class Comparison:
+    """A comparison of processes: whether they drew the same random numbers.
+
+    `local` is the trial of this process.
+    """
+
+    def __init__(self, local: Trial) -> None:
+        self.local = local
+        self._digests = {local.process: local.digest}
+
+    def check(self, trial: Trial) -> None:
+        """Refuse a worker's outputs if they cannot be used beside those of other processes.
+
+        What replays in this process must give the same in a worker. What does not must give
+        something else in each: system entropy does, a generator that was copied does not.
+        """
+        if self.local.replays:
+            if not trial.replays:
+                raise CannotShare(_OUT_OF_REACH)
+            if trial.digest != self.local.digest:
+                raise CannotShare(
+                    "gives other outputs in a worker process (set order, patched modules, "
+                    "environment variables): audited in one process"
+                )
+            return
+        self._digests[trial.process] = trial.digest
+        if trial.surprise < COINCIDENCE_SURPRISE + 2 * math.log(len(self._digests)):
+            raise CannotShare("draws on randomness that may be a copy: audited in one process")
+        if list(self._digests.values()).count(trial.digest) > 1:
+            raise CannotShare(_OUT_OF_REACH)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +138,7 @@ class Packed:
         Raises CannotShare if it cannot be pickled.
         """
         try:
-            return _pickle_by_value(obj, self.module)
+            return dumps(obj, self.module)
         except Exception as error:  # whatever pickling raises
             raise _cannot_travel(error) from None
 
@@ -83,23 +151,15 @@ def pack(call: Call, dataset: Input, chunk: Chunk) -> Packed:
     # A worker looks for generators in its copy.
     trial = replace(call, captured=NO_GENERATORS), dataset, chunk
     module = sys.modules.get(getattr(call.mechanism, "__module__", None) or "")
-    if module is not None and module.__name__ != "__main__" and _travels(module):
-        try:
-            return Packed(_pickle_by_value(trial, module.__name__), module.__name__)
-        except Exception:  # most often a module variable that cannot travel
-            if not _importable(module):
-                raise
-    return Packed(_pickle_by_value(trial, None), None)
+    is_own = bool(getattr(module, "__file__", None)) and not is_installed(module)
+    if module is not None and is_own and module.__name__ != "__main__":  # it may be patched
+        with contextlib.suppress(Exception):  # most often of a module variable that cannot travel
+            return Packed(dumps(trial, module.__name__), module.__name__)
+    return Packed(dumps(trial), None)
 
 
-def _pickle_by_value(obj: Any, module: str | None) -> bytes:
-    if module is None:
-        return dumps(obj)
-    cloudpickle.register_pickle_by_value(sys.modules[module])
-    try:
-        return dumps(obj)
-    finally:
-        cloudpickle.unregister_pickle_by_value(sys.modules[module])
+Sent = tuple[str, float, bytes]
+"""What a worker sends: its name, its processor seconds, and a pickled `JobResult`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +180,7 @@ class JobResult:
     """None if it could not be run."""
     chunks: list[Summary]
     values: list[Any]
-    """What the function said of every group."""
+    """What the function said of every chunk."""
     error: Exception | None = None
     """What ended the job early: raised by the function, by a vectorised mechanism, for lack of
     time, or because something cannot be pickled."""
@@ -145,14 +205,16 @@ def share_out(
     sent = _results(
         n_jobs,
         (
-            work(order, inputs[id(dataset)], groups, Left.of(deadline, processes))
-            for dataset, groups in itertools.takewhile(lambda _: wanted, jobs)
+            work(order, inputs[id(dataset)], chunks, deadline.left(), processes)
+            for dataset, chunks in itertools.takewhile(lambda _: wanted, jobs)
         ),
         deadline,
     )
-    for result in sent:
+    for process, seconds, result in sent:
+        if process != this_process():
+            clocks.add_process_seconds(seconds)
         try:
-            yield _unpickle(result.counted())
+            yield _unpickle(result)
         except GeneratorExit:  # joblib would kill the processes, with a warning
             wanted = False
             with contextlib.suppress(Exception):
@@ -229,48 +291,47 @@ _ONE_AT_A_TIME = threading.Lock()
 """Workers of some clusters have several threads, and a process has one global random generator."""
 
 
-def _work(order: Order, sent: bytes, groups: list[Group], left: Left) -> Sent:
+def _work(
+    order: Order,
+    sent: bytes,
+    chunks: list[Chunk],
+    left: tuple[float, float, float],
+    processes: int,
+) -> Sent:
     """Run one job in a worker.
 
     Errors are sent back, as joblib would end the worker if they were raised.
     """
     with _ONE_AT_A_TIME:
         started = clocks.process_seconds()
-        shared = _run_job(order, sent, groups, left.deadline())
-        return Sent(this_process(), clocks.process_seconds() - started, shared)
+        deadline = Deadline(*left, clocks.Stopwatch(processes))
+        result = _run_job(order, sent, chunks, deadline)
+        return this_process(), clocks.process_seconds() - started, result
 
 
-def _run_job(order: Order, sent: bytes, groups: list[Group], deadline: Deadline) -> bytes:
+def this_process() -> str:
+    """Return the name of this process, on whichever machine."""
+    return f"{platform.node()}:{os.getpid()}"
+
+
+def _run_job(order: Order, sent: bytes, chunks: list[Chunk], deadline: Deadline) -> bytes:
     trial: Trial | None = None
-    told: list[Summary] = []
+    summaries: list[Summary] = []
     values: list[Any] = []
-
-    def heed(done: Done) -> None:
-        told.append(done.told)
-
     if deadline.to_the_last() < 0:  # what hung before would hang again
         return _pickle_to_send(JobResult(None, [], [], OutOfTime()))
     try:
         call, trial = _load_mechanism(order, deadline)
         function, dataset = _function(order.function), _unpickle(sent)
-        chunks = list(itertools.chain.from_iterable(groups))
         ran = order.runner.run(call, dataset, chunks, deadline)
-        values.extend(measure_groups(ran, groups, function, heed, deadline))
-        return _pickle_to_send(JobResult(trial, told, values))
-    except CannotShare as reason:
-        return _pickle_to_send(JobResult(trial, told, [], reason))
+        values.extend(measure_chunks(ran, function, summaries.append, deadline))
+        return _pickle_to_send(JobResult(trial, summaries, values))
     except Exception as error:
         error.add_note(f"In a worker process:\n{traceback.format_exc()}")
-        return _sent_error(JobResult(trial, told, values, error))
-
-
-def _sent_error(shared: JobResult) -> bytes:
-    try:
-        sent = _pickle_to_send(shared)
-        _unpickle(sent)  # errors of some classes fall apart only there
-    except CannotShare as reason:
-        return _pickle_to_send(replace(shared, values=[], error=reason))
-    return sent
+        try:
+            return _pickle_to_send(JobResult(trial, summaries, values, error))
+        except CannotShare as reason:
+            return _pickle_to_send(JobResult(trial, summaries, [], reason))
 
 
 def _load_mechanism(order: Order, deadline: Deadline) -> tuple[Call, Trial]:
@@ -300,7 +361,7 @@ def _pickle_to_send(obj: Any) -> bytes:
 
 def _unpickle(sent: bytes) -> Any:
     try:
-        return cloudpickle.loads(sent)
+        return pickle.loads(sent)
     except Exception as error:
         raise _cannot_travel(error) from None
 
@@ -325,18 +386,5 @@ def trial_of(runner: Runner, call: Call, dataset: Input, chunk: Chunk, deadline:
         ]
         for _ in range(2)
     )
-    return Trial(this_process(), Fingerprint(digest_of_texts(once), surprise(once)), once == twice)
-
-
-def _travels(module: Any) -> bool:
-    """Return whether a module is the user's own code, which may have been patched."""
-    return bool(getattr(module, "__file__", None)) and not is_installed(module)
-
-
-def _importable(module: Any) -> bool:
-    """Return whether another process would find the same file under this module's name."""
-    try:
-        spec = importlib.util.find_spec(module.__name__)
-    except (ImportError, ValueError, AttributeError):
-        return False
-    return spec is not None and spec.origin == getattr(module, "__file__", None)
+    digest = hashlib.sha256("\0".join(once).encode("utf-8", "replace")).digest()
+    return Trial(this_process(), digest, surprise(once), once == twice)

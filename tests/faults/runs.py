@@ -33,7 +33,7 @@ FAULTS = (
         "return [Chunk(runs, (*draw.key, i), draw.shared)",
         "return [Chunk(runs, (*draw.key, 0), draw.shared)",
         "All chunks of a draw, in whichever worker, repeat the first one's outputs.",
-        MEASURE + "test_chunks_and_groups_are_small_and_cover_a_draw_in_order",
+        MEASURE + "test_chunks_are_small_and_cover_a_draw_in_order",
     ),
     Fault(
         "seed-whatever-the-code",
@@ -61,7 +61,7 @@ FAULTS = (
     ),
     Fault(
         "changed-input-kept",
-        "running/runner.py",
+        "running/chunks.py",
         "return replace(call, input=dataset.fresh) if self.copies else call",
         "return call",
         "A mechanism that changes its input is audited on other inputs.",
@@ -134,8 +134,8 @@ FAULTS = (
     Fault(
         "draws-outside-unseen",
         "running/modules.py",
-        "_note_outside(event) if event in _OUTSIDE else None",
-        "None",
+        "    if event in _OUTSIDE:",
+        "    if False:",
         "What another process draws is taken for no randomness: `exact`, and wrong.",
         "unit/test_exact_draws.py::test_refused_with_a_reason",
     ),

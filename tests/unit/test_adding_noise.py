@@ -9,11 +9,10 @@ from coupling import vectorized
 
 import pytest_dp
 from pytest_dp.explain.counted import with_more_noise
-from pytest_dp.running import catalogue
-from pytest_dp.running.catalogue import Arguments, DrawMethod, Standard
-from pytest_dp.running.laws import Family, Law
+from pytest_dp.running import laws
+from pytest_dp.running.instrumented import Draw
+from pytest_dp.running.laws import Arguments, DrawMethod, Family, Law, Standard
 from pytest_dp.running.requests import RNG, Request
-from pytest_dp.running.tape import Draw
 
 TRIANGULAR = Family(
     "triangular",
@@ -35,7 +34,7 @@ def standard(given: Arguments) -> Standard:
 
 @pytest.fixture(autouse=True)
 def added(monkeypatch):
-    monkeypatch.setitem(catalogue.NUMPY, "triangular", DrawMethod(standard, "free"))
+    monkeypatch.setitem(laws.NUMPY, "triangular", DrawMethod(standard, "free"))
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ from pytest_dp import DPSniper, MechanismError, Sequential, StatDP, audit
 from pytest_dp.auditors import sequential
 from pytest_dp.auditors.budget import COUPLED_SHARE
 from pytest_dp.methods import dpfinder
-from pytest_dp.running.per_run import CannotCouple
+from pytest_dp.running.coupling import CannotCouple
 from pytest_dp.running.sampler import Sampler
 from pytest_dp.statistics.event_test import EventTest, StatDPTest
 

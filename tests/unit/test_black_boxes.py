@@ -19,8 +19,13 @@ import pandas as pd
 import pytest
 
 from pytest_dp import ClaimError, MechanismError, dp_command, dp_url
-from pytest_dp.black_boxes.boxes import ConnectionLost, HTTPError, ProgramError
-from pytest_dp.black_boxes.exchanged_texts import encode_data, value_of
+from pytest_dp.black_boxes.boxes import (
+    ConnectionLost,
+    HTTPError,
+    ProgramError,
+    encode_data,
+    value_of,
+)
 from pytest_dp.outputs.raised import Raised
 from pytest_dp.records.identity import is_outside
 from pytest_dp.running.calling import Call

@@ -11,7 +11,6 @@ from pytest_dp import audit
 from pytest_dp.basics import clocks
 from pytest_dp.claiming.settings import VECTORIZED_SAMPLES
 from pytest_dp.running.deadline import Deadline
-from pytest_dp.running.sharing import Left, Sent
 
 
 class Machine:
@@ -46,12 +45,12 @@ def test_no_more_than_four_times_as_much_time_passes_on_a_busy_machine(machine):
 def test_processor_time_of_workers_counts(monkeypatch):
     monkeypatch.setattr(clocks, "_ELSEWHERE", [0.0])
     deadline = Deadline(1e6)
-    Sent("another machine:7", 5e5, b"done").counted()
+    clocks.add_process_seconds(5e5)
     assert deadline.remaining() == pytest.approx(5e5, rel=1e-3)
 
 
 def test_workers_share_the_time_that_is_left(machine):
-    there = Left.of(Deadline(60), 2).deadline()
+    there = Deadline(*Deadline(60).left(), clocks.Stopwatch(2))
     machine.compute(10)
     assert there.remaining() == 40
     machine.wait(80)  # of which a quarter counts

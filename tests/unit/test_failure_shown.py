@@ -10,7 +10,7 @@ from results import BROKEN, COUNT, PASSED
 
 from pytest_dp import RenyiDP, audit
 from pytest_dp.auditors.audit_result import PrivacyViolation
-from pytest_dp.basics.faults import RAISING, noting_faults, pop_noted
+from pytest_dp.basics.errors import RAISING, noting_faults, pop_noted
 from pytest_dp.claiming.claim import Claim, Promise
 from pytest_dp.plugin.check import _too_little
 from pytest_dp.plugin.terminal import represent

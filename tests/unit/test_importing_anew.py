@@ -13,12 +13,11 @@ import pytest
 from pytest_dp import audit
 from pytest_dp.basics.errors import DependentRuns
 from pytest_dp.running.calling import Call
-from pytest_dp.running.chunks import Chunk, Input
+from pytest_dp.running.chunks import Chunk, Input, Runner
 from pytest_dp.running.copies import CannotCopy
 from pytest_dp.running.deadline import Deadline
 from pytest_dp.running.forked import Origin, Start
 from pytest_dp.running.locating import locate
-from pytest_dp.running.runner import Runner
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are forked on Linux")
 
@@ -28,7 +27,10 @@ import numpy as np
 def plain(data, rng):
     return sum(data) + rng.laplace()
 
-table = {"a": [None, {"b": lambda data, rng: sum(data) + rng.laplace()}]}
+class Table:
+    @staticmethod
+    def nested(data, rng):
+        return sum(data) + rng.laplace()
 
 class Memo:
     def __init__(self):
@@ -70,10 +72,10 @@ def drawn(mechanism, starts=2, runs=3, rng="rng"):
     "find",
     [
         lambda module: module.plain,
-        lambda module: module.table["a"][1]["b"],
+        lambda module: module.Table.nested,
         lambda module: module.memo.answer,
     ],
-    ids=["a function", "an entry of a table", "a method of an object"],
+    ids=["a function", "a function of a class", "a method of an object"],
 )
 def test_a_mechanism_is_found_in_its_module(find, tmp_path, monkeypatch):
     module = loaded(tmp_path, monkeypatch, MODULE)

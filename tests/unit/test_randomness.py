@@ -27,9 +27,8 @@ from pytest_dp.running.calling import Call
 from pytest_dp.running.copies import Pristine
 from pytest_dp.running.deadline import Deadline
 from pytest_dp.running.generator_stand_ins import CannotInstrument
-from pytest_dp.running.instrumented import run_instrumented
+from pytest_dp.running.instrumented import Tape, run_instrumented
 from pytest_dp.running.modules import modules_replaced
-from pytest_dp.running.tape import Tape
 
 numpy_rng = np.random.default_rng(5)
 python_rng, system_rng = random.Random(3), random.SystemRandom()

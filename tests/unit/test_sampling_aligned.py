@@ -13,8 +13,8 @@ import pytest
 from coupling import KEPT, KEY, Pair, assert_independent, rejection_loop, vectorized
 from numpy.random import laplace
 
+from pytest_dp.running.coupling import CannotCouple
 from pytest_dp.running.deadline import Deadline
-from pytest_dp.running.per_run import CannotCouple
 from pytest_dp.running.sampler import SampleRequest
 
 
@@ -80,19 +80,6 @@ def test_the_noise_of_two_inputs_is_compared_over_several_calls():
     pair.sampler.draw(one, Deadline(9.0))
     with pytest.raises(CannotCouple, match="different noise"):
         pair.sampler.draw(other, Deadline(9.0))
-
-
-@pytest.mark.parametrize("size_that_mixes", [300, 5_000])
-def test_larger_calls_that_are_not_as_small_ones(size_that_mixes):
-    def mixes(data, rng, size):
-        noise = rng.laplace(size=size)
-        return sum(data) + (np.roll(noise, 1) if size > size_that_mixes else noise)
-
-    pair = vectorized(mixes)
-    assert pair.can_couple()
-    pair.draw(64)
-    with pytest.raises(CannotCouple, match="noise of others"):
-        pair.draw(200_000)
 
 
 def rejection_of_few(data, rng, size):

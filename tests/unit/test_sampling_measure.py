@@ -12,7 +12,14 @@ import pytest
 from drawing import at_work, draws_of, measure, scalar, warm
 
 from pytest_dp.outputs.raised import same
-from pytest_dp.running.chunks import CHUNK, Chunk, cut_draw, group_chunks
+from pytest_dp.running.chunks import (
+    MAX_CHUNKS,
+    MAX_SCALAR,
+    MAX_VECTORIZED,
+    MIN_CHUNK,
+    Chunk,
+    cut_draw,
+)
 from pytest_dp.running.deadline import Deadline, OutOfTime
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("always_share", "stop_workers")]
@@ -46,20 +53,16 @@ def test_what_is_measured_is_what_would_be_drawn(mechanism, vectorized, n_jobs):
 
 
 @pytest.mark.parametrize(("vectorized", "slow"), [(False, False), (True, False), (False, True)])
-def test_chunks_and_groups_are_small_and_cover_a_draw_in_order(vectorized, slow):
+def test_chunks_are_small_and_cover_a_draw_in_order(vectorized, slow):
     """None has one run alone, in which it could not be seen that all return the same object."""
     for count in (1, 2, 3, 5, 16, 33, 63, 500, 8_192, 10_001, 1_000_000):
         chunks = cut_draw(Chunk(count, (2, 0)), vectorized, slow=slow)
-        assert sum(chunk.count for chunk in chunks) == count
+        runs = [chunk.count for chunk in chunks]
+        assert sum(runs) == count
         assert len({chunk.key for chunk in chunks}) == len(chunks)
-        assert count == 1 or min(chunk.count for chunk in chunks) > 1
-        groups = group_chunks(chunks, vectorized)
-        assert [chunk for group in groups for chunk in group] == chunks
-        runs = [sum(chunk.count for chunk in group) for group in groups]
-        assert max(runs) <= (max(8 * CHUNK, chunks[0].count))
-        assert vectorized or slow or len(groups) >= min(-(-count // (CHUNK // 8)), 16) // 2
-        if count == 1_000_000 and not vectorized:
-            assert runs[0] == 8 * CHUNK
+        assert count == 1 or min(runs) > 1
+        assert max(runs) <= (MAX_VECTORIZED if vectorized else MAX_SCALAR) + 1
+        assert slow or len(runs) >= min(-(-count // MIN_CHUNK), MAX_CHUNKS) // 2
 
 
 def test_measuring_happens_in_the_workers():

@@ -1,15 +1,21 @@
-"""Common random numbers, row by row: row i of the outputs uses row i of the noise, or else.
+"""Common random numbers: two inputs have the same noise, and different runs stay independent.
 
-Two inputs can share their random numbers in a vectorised mechanism if both ask for the same noise
-and each draw uses only its own row. What is asked is logged; rows of noise are replaced by others
-to see whether any other row of the outputs moves. It has to ask the generator that it is given, and
-for all rows at once.
+Run by run: before each, every source of random numbers starts afresh, however many numbers a run
+takes. This holds if an output depends on nothing but the input and the stream.
+
+Row by row, in a vectorised mechanism: if both inputs ask for the same noise and each draw uses only
+its own row. What is asked is logged; rows of noise are replaced by others to see whether any other
+row of the outputs moves. It has to ask the generator that it is given, and for all rows at once.
+
+Both are tried first, and looked at again and again while outputs are drawn. This happens on copies
+of the mechanism, so that what is audited never gets the same numbers twice.
 """
 
 from __future__ import annotations
 
 import hashlib
 import pickle
+import threading
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -19,25 +25,141 @@ import numpy as np
 from pytest_dp.basics.arrays import Bools, Outputs
 from pytest_dp.outputs.raised import same
 from pytest_dp.running.calling import Call
-from pytest_dp.running.catalogue import NUMPY
 from pytest_dp.running.deadline import Deadline, OutOfTime
 from pytest_dp.running.generator_stand_ins import Instrument, stand_in, was_drawn_unasked
-from pytest_dp.running.generators import RunStreams, state_of
-from pytest_dp.running.per_run import CHECK_CHILD, NOTHING_RANDOM, CannotCouple
+from pytest_dp.running.generators import PYTHONS_NUMBER, RunStreams, state_of
+from pytest_dp.running.laws import NUMPY
 from pytest_dp.running.requests import RNG, Source
 from pytest_dp.running.streams import child
+
+TRIED_STREAMS = 3
+"""Streams of a trial. More take longer; with fewer, what depends on earlier runs is not seen."""
+RERUN_SHARE = 0.02
+"""Share of runs made again, which shows that some depend on others. Larger takes longer; smaller
+misses more."""
 
 CHECKED_SHARE = 0.05
 """Share of shared calls that are checked again. Larger takes longer; smaller misses more."""
 TRIAL_RUNS = 2
 """Runs that are made before anything is known: one may take a second. More take longer; fewer show
 less."""
-
+TRIAL_ROWS = 64
+"""Rows of the calls of a trial. More take longer; with fewer, draws that depend on others now and
+then, as by rejection, are seen late."""
 ROW_CHILD = 1_000
 """The lowest of the children of a chunk's sequence from which rows get their noise. Given by those
 that are used otherwise: it is far above."""
-
 DIFFERENT_NOISE = "the two inputs ask for different noise"
+
+_FORTH = [(run, side) for side in (0, 1) for run in range(TRIED_STREAMS)]
+SCHEDULE = (*_FORTH, *((run, 1 - side) for run, side in reversed(_FORTH)))
+"""Streams and inputs of a trial: each stream twice on either input, in another order than before,
+so that an output that depends on earlier runs has other ones before it."""
+
+CHECK_CHILD, ANEW_CHILD = 4, 5
+"""Which child of a chunk's seed sequence decides what is checked, and seeds runs that are made
+anew; given by `seeded`, which uses the children before these."""
+
+
+class CannotCouple(Exception):  # noqa: N818  a way out, not an error
+    """Draws on two inputs must not share random numbers; the message says why."""
+
+
+NOTHING_RANDOM = "nothing random within reach"
+"""A reason that need not be told: more is gained by nothing else."""
+DEPENDS_ON_EARLIER_RUNS = "its outputs depend on earlier runs (a buffer, a cache, a counter)"
+
+
+def _rerun(call: Call, data: Any, runs: RunStreams, run: int) -> Any:
+    return call.draw(data, 1, runs.rng, lambda _: runs.restart(run))[0]
+
+
+def draw_per_run(
+    call: Call,
+    data: Any,
+    count: int,
+    sequence: np.random.SeedSequence,
+    idle: frozenset[int],
+) -> Outputs:
+    """Return the outputs of a chunk, each from its run's stream; check some of them on a copy.
+
+    Raises CannotCouple if an output that was checked depends on more than the input and the stream.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        idle -= {PYTHONS_NUMBER}  # others are at work in this process, and may use it at any time
+    outputs = _attempt(call, data, count, sequence, idle)
+    if outputs is not None:
+        return outputs
+    # The mechanism uses a source that it did not use in the trial. Again, with new numbers.
+    return draw_per_run(call, data, count, child(sequence, ANEW_CHILD), frozenset())
+
+
+def _attempt(
+    call: Call,
+    data: Any,
+    count: int,
+    sequence: np.random.SeedSequence,
+    idle: frozenset[int],
+) -> Outputs | None:
+    """Return outputs like `draw_per_run`; None if a source that should be idle was used."""
+    choose = np.random.default_rng(child(sequence, CHECK_CHILD))
+    checked = choose.integers(count, size=int(RERUN_SHARE * count + 0.25 + choose.random()))
+    with RunStreams(sequence, count, call.captured, idle) as runs:
+        outputs = call.draw(data, count, runs.rng, runs.restart)
+        if not runs.are_idle():
+            return None
+        if len(checked) and not call.captured.generators:
+            copied, data = call.spare(data)  # which draws on the same sources
+            _check(copied, data, outputs, checked.tolist(), runs)
+            runs.are_idle()
+    if len(checked) and call.captured.generators:
+        copied, data = call.spare(data)
+        with RunStreams(sequence, count, copied.captured, idle) as runs:
+            _check(copied, data, outputs, checked.tolist(), runs)
+    return outputs
+
+
+def _check(call: Call, data: Any, outputs: Outputs, checked: list[int], runs: RunStreams) -> None:
+    """Make some of the runs again: the outputs have to stay."""
+    for run in checked:
+        if not same(outputs[run], _rerun(call, data, runs, run)):
+            raise CannotCouple(DEPENDS_ON_EARLIER_RUNS)
+
+
+def try_per_run(
+    calls: Sequence[tuple[Call, Any]], sequence: np.random.SeedSequence, deadline: Deadline
+) -> frozenset[int]:
+    """Return which sources are idle, if outputs depend on nothing but the input and the stream.
+
+    Each input comes with a call of a copy that is used for nothing else. Raises CannotCouple if
+    draws may not be shared, as where nothing is used that can be restarted, and OutOfTime if the
+    deadline passes first.
+    """
+    captured = calls[0][0].captured
+    touched: set[int] = set()
+    draw: set[int] = set()
+    seen: dict[tuple[int, int], tuple[Any, dict[int, Any]]] = {}
+    with RunStreams(sequence, TRIED_STREAMS, captured, frozenset()) as runs:
+        for run, side in SCHEDULE:
+            if deadline.remaining() <= 0:
+                raise OutOfTime
+            output, ends = _trace_run(*calls[side], runs, run)
+            earlier, earlier_ends = seen.setdefault((run, side), (output, ends))
+            if ends != earlier_ends or not same(output, earlier):
+                raise CannotCouple(DEPENDS_ON_EARLIER_RUNS)
+            if not ends:  # whether a pure function draws at all depends on the input alone
+                raise CannotCouple(DEPENDS_ON_EARLIER_RUNS if side in draw else NOTHING_RANDOM)
+            draw.add(side)
+            touched |= ends.keys()
+    return frozenset(range(3 + len(captured.generators))) - touched
+
+
+def _trace_run(call: Call, data: Any, runs: RunStreams, run: int) -> tuple[Any, dict[int, Any]]:
+    """Return the output of a run, and where it left the sources that it used."""
+    runs.restart(run)
+    starts = runs.states()
+    output = _rerun(call, data, runs, run)
+    return output, runs.used_since(starts)
 
 
 class Log(Instrument):
@@ -132,17 +254,13 @@ def _check_of(sequence: np.random.SeedSequence) -> np.random.Generator | None:
 
 
 def try_row_aligned(
-    calls: Sequence[tuple[Call, Any]],
-    sequence: np.random.SeedSequence,
-    deadline: Deadline,
-    count: int,
+    calls: Sequence[tuple[Call, Any]], sequence: np.random.SeedSequence, deadline: Deadline
 ) -> frozenset[int]:
     """Try whether two inputs ask for the same noise, and draws use only their rows of it.
 
-    As `per_run.try_per_run`, by calls of `count` draws; no source is known to be idle.
+    As `try_per_run`, by calls of `TRIAL_ROWS` draws; no source is known to be idle.
     """
-    choose = np.random.default_rng(child(sequence, CHECK_CHILD))
-    logs = [Log(sequence, count) for _ in calls]
+    logs = [Log(sequence, TRIAL_ROWS) for _ in calls]
     with _guarded_sources(calls[0][0], sequence) as runs:
         drawn = [_logged_call(*call, log, runs) for call, log in zip(calls, logs, strict=True)]
         if drawn[0][1] != drawn[1][1]:
@@ -150,8 +268,7 @@ def try_row_aligned(
         for call, log, (outputs, _) in zip(calls, logs, drawn, strict=True):
             if deadline.remaining() <= 0:
                 raise OutOfTime
-            even = np.arange(count) % 2 == 0
-            replaced = even if count == 2 * TRIAL_RUNS else _half(count, choose)
+            replaced = np.arange(TRIAL_ROWS) % 2 == 0
             again, _ = _logged_call(*call, log.replacing(replaced), runs)
             _check_rows(outputs, again, ~replaced)
     return frozenset()
