@@ -21,8 +21,8 @@ from pytest_dp.claiming.method_settings import Method, OneRun
 from pytest_dp.claiming.settings import Settings, unused_settings
 from pytest_dp.data import describe
 from pytest_dp.pairs import Pair, make_pair_source, resolve_promise
-from pytest_dp.pairs.canaries import check_relation
 from pytest_dp.pairs.sources import PairSource
+from pytest_dp.pairs.targets import check_relation
 from pytest_dp.privacy import Guarantee
 from pytest_dp.protocols import Search
 from pytest_dp.registry import load

@@ -29,7 +29,7 @@ from pytest_dp.data import describe_record, records_of
 from pytest_dp.data.fields import cells_of, fields_of
 from pytest_dp.methods.membership_attacks import ASKED, Asking
 from pytest_dp.outputs.raised import Raised
-from pytest_dp.pairs.canaries import Canaries
+from pytest_dp.pairs.targets import Canaries
 from pytest_dp.results.result import Verdict
 from pytest_dp.running.chunks import Input
 from pytest_dp.running.deadline import OutOfTime
