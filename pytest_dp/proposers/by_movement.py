@@ -91,13 +91,13 @@ class Clock:
 
     def timed(self, items: Iterable[T]) -> Iterator[T]:
         """Yield the items, which are made while the clock is running."""
-        iterator, done = iter(items), object()
+        iterator = iter(items)
         while True:
             with self.running():
-                item: Any = next(iterator, done)
-            if item is done:
+                found = list(islice(iterator, 1))
+            if not found:
                 return
-            yield item
+            yield from found
 
 
 class ByMovement(Screener):

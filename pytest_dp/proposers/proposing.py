@@ -92,7 +92,7 @@ class BySymbols:
         """Parameters that the noise depends on, with the values at which it is least."""
         self._ranges: Mapping[Hashable, Range] = {}
         self._refused = ""
-        self._pairs = self._find(pairs)
+        self._pairs = clock.timed(self._find(pairs))
 
     def notes(self) -> list[str]:
         """Return what was asked, and what was not followed, in words."""
@@ -183,8 +183,8 @@ class BySymbols:
 
     def _answers(self, runs: _Runs) -> Iterator[tuple[Instruction, Values]]:
         """Yield values for which as many branches as possible part, then for one way of each."""
+        yield from self._most_parting(runs)
         other = {branch.key: at for at, branch in enumerate(runs.d2.branches)}
-        yield from self._arguments(runs)
         for at, branch in enumerate(runs.d1.branches):
             matched = other.get(branch.key)
             twin = None if matched is None else runs.d2.branches[matched]
@@ -202,7 +202,7 @@ class BySymbols:
                 if values is not None:
                     yield branch.place, values
 
-    def _arguments(self, runs: _Runs) -> Iterator[tuple[Instruction, Values]]:
+    def _most_parting(self, runs: _Runs) -> Iterator[tuple[Instruction, Values]]:
         """Yield values for which as many branches as possible part."""
         other = {branch.key: branch for branch in runs.d2.branches}
         both = [(branch, other[branch.key]) for branch in runs.d1.branches if branch.key in other]
@@ -221,14 +221,13 @@ class BySymbols:
     def _ask(
         self, key: tuple[Any, ...], runs: _Runs, before: list[Any], condition: Any
     ) -> Values | None:
-        if self._met[key] >= MAX_MET or not self._may_ask():
+        asked = (*key, "asked")
+        if self._met[key] >= MAX_MET or self._met[asked] >= MAX_ASKED or not self._may_ask():
             return None
         self.asked += 1
+        self._met[asked] += 1
         values = self._questions.most([*runs.stage.facts, *before, condition], (), runs.stage.known)
         self._met[key] += values is not None
-        self._met[(*key, "asked")] += 1
-        if self._met[(*key, "asked")] >= MAX_ASKED:
-            self._met[key] = MAX_MET
         return values
 
 

@@ -89,7 +89,7 @@ _ARITHMETIC: dict[str, tuple[Operator, Operator]] = {
     "truediv": (operator.truediv, lambda a, b: _real(a) / _real(b)),
     "floordiv": (operator.floordiv, _quotient),
     "mod": (operator.mod, _remainder),
-    "pow": (operator.pow, lambda a, b: a * a if z3.is_int_value(b) and b.as_long() == 2 else None),
+    "pow": (operator.pow, lambda a, b: a * a if b.eq(z3.IntVal(2)) else None),
 }
 """By name, what an operator does with values and with terms; None of terms is no formula."""
 
@@ -150,9 +150,6 @@ class StandIn:
 
     def __abs__(self) -> Any:
         return number(self.trace, abs(self.value), z3.If(self.term >= 0, self.term, -self.term))
-
-    def __divmod__(self, other: Any) -> Any:
-        return self // other, self % other
 
     def __hash__(self) -> int:
         self.trace.note_lookup(self.term, self.value)
@@ -239,12 +236,9 @@ class Number(StandIn):
         return self._round(math.trunc(self.value), towards)
 
     def __round__(self, digits: int | None = None) -> Any:
-        value = round(self.value, digits)
         if digits is None:
-            return self._round(value, lambda x: z3.ToInt(x + z3.Q(1, 2)))
-        unit = z3.RealVal(10**digits) if digits >= 0 else z3.Q(1, 10**-digits)
-        nearest = lambda x: z3.ToReal(z3.ToInt(x * unit + z3.Q(1, 2))) / unit  # noqa: E731
-        return self._round(value, nearest)
+            return self._round(round(self.value), lambda x: z3.ToInt(x + z3.Q(1, 2)))
+        return round(self.concrete("round(...) to digits"), digits)
 
 
 class Truth(StandIn):

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from pytest_dp import audit, between, queries
 from pytest_dp.basics.errors import ClaimError
 from pytest_dp.claiming.claim import expand
+from pytest_dp.data.relations import Pair
 from pytest_dp.pairs import make_pair_source, resolve_promise
 from pytest_dp.running.calling import prepare
 
@@ -135,6 +136,15 @@ def test_nothing_is_proposed_outside_of_a_strategy():
     )
     assert search.asked > 0
     assert not pairs  # five rows hold 495 at most
+
+
+def test_its_clock_runs_while_it_searches():
+    clock, mechanism = Clock(60.0), gated(lambda data: data[0] > 7)
+    call = prepare(mechanism, expand({"eps": 1.0, "pairs": [([3], [4])]})[0].arguments)
+    search = BySymbols(call, [Pair([3], [4])], None, None, clock)
+    assert clock.remaining == 60.0
+    assert any(pair.d1[0] > 7 for pair in search.propose())
+    assert clock.remaining < 60.0
 
 
 @dataclass(frozen=True)
