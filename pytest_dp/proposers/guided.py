@@ -8,9 +8,8 @@ far as that predicts.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from random import Random
@@ -51,10 +50,6 @@ JOINT_STEPS = [sign * size for size in range(1, 61) for sign in (1, -1)]
 asks for two exact numbers is met by chance."""
 MAX_JOINT = 16
 """Such joint steps in a round. More are mostly outside of what a strategy allows."""
-MAX_STARTS = 12
-"""Inputs that are kept to start from again. With fewer, these are more alike."""
-RESTARTED_AFTER = 5
-"""Rounds in which nothing came closer, after which another input is the start."""
 ROUNDING = 1e-9
 """How much longer a step is, so that it is no longer on the boundary."""
 SIDEWAYS = 0.5
@@ -75,19 +70,10 @@ class _Aim:
     drawn: DrawnValue
     rounds: int = 0
     """Rounds since any came closer than all before."""
-    least: float = math.inf
-    """The least distance so far, from whatever start."""
-
-    starts: list[tuple[float, DrawnValue]] = field(default_factory=list)
-    """Inputs at some distance, to start from again."""
-    last: dict[int, int] = field(default_factory=dict)
-    """The last steps of two choices that came closer: they often do again."""
-
-    def take(self, distance: float, drawn: DrawnValue) -> None:
-        """Go on from an input that is closer."""
-        self.distance, self.drawn = distance, drawn
-        if distance < self.least:
-            self.least, self.rounds = distance, 0
+    seen: int = 0
+    """Inputs that were compared."""
+    varies: bool = False
+    """Whether any of them was at another distance."""
 
 
 def vectors(lengths: Sequence[int]) -> SearchStrategy[list[int]]:
@@ -113,8 +99,6 @@ class Guided:
         self._runner = NoiselessRunner(call, self._distances)
         self._aims: dict[Way, _Aim] = {}
         self._taken: set[Way] = set()
-        self._varying: set[Way] = set()
-        self._seen: Counter[Way] = Counter()
 
     @property
     def runs(self) -> int:
@@ -137,8 +121,8 @@ class Guided:
         if not self._runner.tells_distances:
             return
         yield from self._note_all(self.donors, self._run(self.donors))
-        for way, aim in self._aims.items():
-            if way not in self._varying and self._seen[way] >= MIN_SEEN:
+        for aim in self._aims.values():
+            if aim.seen >= MIN_SEEN and not aim.varies:
                 aim.rounds = MAX_ROUNDS
         while self.runs < MAX_RUNS and not self._runner.reason:
             if not self._aims:
@@ -152,8 +136,6 @@ class Guided:
         """Take a round of steps towards a way; yield what takes new ways."""
         aim = self._aims[way]
         aim.rounds += 1
-        if not aim.rounds % RESTARTED_AFTER:
-            aim.distance, aim.drawn = self.random.choice(aim.starts)
         start, distance = aim.drawn, aim.distance
         probes = [(0, 0, start.choices), *self._probes(start)]
         made = remade(self._strategy, [choices for _, _, choices in probes])
@@ -179,15 +161,10 @@ class Guided:
                 steps += [_move_numbers(start, {at: size}) for size in dict.fromkeys(sizes)]
         two_steps = [self._two_steps(sorted(active)) for _ in range(TWO_STEPS * bool(active))]
         two_steps += self._joint_steps(slopes, distance) + self._joint_steps(broken, 0)
-        again = (1, 2, 4) if aim.last else ()
-        two_steps += [{at: by * times for at, by in aim.last.items()} for times in again]
         steps += [choices for _ in range(EDITS) for choices in self._edit(aim.drawn)]
         moved = [_move_numbers(start, step) for step in two_steps]
         made = remade(self._strategy, [*moved, *steps])
         yield from self._note_all(made, self._run(made))
-        for step, drawn in zip(two_steps, made, strict=False):
-            if drawn is aim.drawn:
-                aim.last = step
 
     def _two_steps(self, places: Sequence[int]) -> dict[int, int]:
         """Return small steps of two choices: both of these places, or one and one close to it."""
@@ -268,18 +245,13 @@ class Guided:
                 self._taken.add(way)
                 self._aims.pop(way, None)
             elif way not in self._taken and math.isfinite(distance):
-                self._seen[way] += 1
-                aim = self._aims.get(way)
-                if aim is None:
-                    aim = self._aims[way] = _Aim(distance, drawn, least=distance)
-                elif distance != aim.distance:
-                    self._varying.add(way)
-                    if distance < aim.distance:
-                        aim.take(distance, drawn)
-                elif self.random.random() < SIDEWAYS:
+                aim = self._aims.setdefault(way, _Aim(distance, drawn))
+                aim.seen += 1
+                aim.varies |= distance != aim.distance
+                if distance < aim.distance:
+                    aim.distance, aim.drawn, aim.rounds = distance, drawn, 0
+                elif distance == aim.distance and self.random.random() < SIDEWAYS:
                     aim.drawn = drawn
-                if len(aim.starts) < MAX_STARTS:
-                    aim.starts.append((distance, drawn))
         return place
 
 
