@@ -79,6 +79,20 @@ def test_soft_attacks_pay_nothing_on_average_where_the_claim_is_attained(eps, de
     assert attacks.r[0].tolist() == [delta, delta, 2 * delta] * 3
 
 
+@pytest.mark.parametrize("steep", [1.5, 5.0])
+def test_soft_attacks_gain_nothing_by_a_ratio_that_is_estimated_too_large(steep):
+    """Where something is bet, the ratio of randomised response is exp(eps), no more."""
+    eps = 0.7
+    p = np.array([1.0, math.exp(eps)]) / (1 + math.exp(eps))
+    q = p[::-1]
+    attacks = against_sticks(
+        steep * np.log(p / q), *np.exp([[[eps]]]), np.array([[0.05]]), SHARPNESS
+    )
+    assert np.all(attacks.paid1[0].max(axis=0) + attacks.paid2[0].max(axis=0) > 0.5)
+    mean = p @ attacks.paid1[0] + q @ attacks.paid2[0]
+    assert mean == pytest.approx(np.zeros(3 * len(SHARPNESS)), abs=1e-12)
+
+
 @pytest.mark.parametrize("order", ORDERS)
 def test_no_pair_of_outputs_can_ruin(order):
     rng = np.random.default_rng(0)
