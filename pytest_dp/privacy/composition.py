@@ -270,7 +270,7 @@ def without_leak(part: Guarantee) -> Guarantee:
     A pair that is (eps, delta)-private is eps-private except for a leak of delta.
     """
     if isinstance(part, ZeroConcentratedDP):
-        return part.without_leak
+        return ZeroConcentratedDP(part.rho)
     return ApproximateDP(part.eps) if isinstance(part, ApproximateDP) else part
 
 

@@ -47,11 +47,6 @@ class ZeroConcentratedDP(Curve):
     delta: float = field(default=0.0, kw_only=True)
     _parameter: ClassVar[str] = "rho"
 
-    @property
-    def without_leak(self) -> ZeroConcentratedDP:
-        """Guarantee with this rho, and without delta."""
-        return ZeroConcentratedDP(self.rho)
-
     @cached_property
     def region(self) -> Region:
         from pytest_dp.privacy.regions import Region, concentrated_tangents
