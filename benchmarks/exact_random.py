@@ -52,7 +52,7 @@ CONTINUOUS = (
 DISCRETE = (
     "int(rng.integers(1, 6))",
     "rng.integers(-2, 3)",
-    "rng.integers(1000) // 300",
+    "int(rng.integers(1000) < 300)",
     "rng.choice([0, 2, 5], p=[0.2, 0.5, 0.3])",
     "rng.choice(4)",
     "rng.binomial(3, 0.4)",
@@ -68,7 +68,7 @@ DISCRETE = (
     "random.sample([0, 1, 2, 3], 2)[1]",
     "random.getrandbits(2)",
     "secrets.randbelow(5)",
-    "secrets.randbits(10) % 3",
+    "secrets.randbits(5) % 3",
     "ord(os.urandom(1)) % 4",
 )
 MONOTONE = (

@@ -140,8 +140,6 @@ class Branching(Instrument):
 
     def integer(self, count: int, low: int = 0) -> Any:
         """Return one of `count` whole numbers from `low` on, all equally likely."""
-        if count > MAX_OUTCOMES:
-            self.refuse(f"one of {count:.0e} whole numbers")
         return low + (self.choose([Fraction(1, count)] * count) if count > 1 else 0)
 
     def random_bytes(self, count: int) -> bytes:
@@ -327,7 +325,13 @@ class NumpyDraws:
     def _as_drawn(self, request: Request, value: Any) -> Any:
         """Return a value in the type that numpy would return."""
         real = _real(request)
-        return value.astype(real.dtype) if isinstance(value, np.ndarray) else type(real)(value)
+        is_array = isinstance(value, np.ndarray)
+        if not is_draw(value) and not (is_array and value.dtype.hasobject):
+            return value.astype(real.dtype) if is_array else type(real)(value)
+        kind = real.dtype.type if is_array else type(real)
+        if kind not in (int, np.int64):  # which may overflow
+            self._choices.refuse(f"whole numbers of type {kind.__name__}")
+        return value
 
     def choice(self, request: Request, a: Any, size: Any, replace: bool, p: Any, **_: Any) -> Any:
         pool = np.asarray(a)

@@ -28,7 +28,7 @@ from pytest_dp.oracles.branching import (
     Path,
 )
 from pytest_dp.oracles.deferred import COMPARED, NO_SUM, Deferred, Function, is_plain_number
-from pytest_dp.running.laws import Law
+from pytest_dp.running.laws import INTEGERS, Law
 
 LINEAR = 1e-9
 """Relative error of sums of draws."""
@@ -43,6 +43,11 @@ WIDEST, COARSE = 2.0, 10.0
 Wider ones lose digits, narrower ones take longer."""
 MAX_MARKS = 200
 """Points at which panels end. With more, each comparison takes longer."""
+MAX_BRANCHES = 256
+"""Values of a whole draw that are enumerated one by one; more are split by comparisons alone.
+Larger: paths multiply; smaller: what is computed from such draws is not known."""
+MAX_WHOLE = 1 << 53
+"""Whole numbers of which one is drawn. More are no floats."""
 QUADRATURE_ROUNDINGS = 1000
 """Rounding errors of choices that the error of the quadrature counts as."""
 
@@ -92,7 +97,10 @@ class OpenNumber(Deferred):
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:
-        return float
+        return int if self._is_whole() else float
+
+    def _is_whole(self) -> bool:
+        return self.draw is not None and self.draw.law.lattice
 
     def _plain(self) -> float:
         """Return a number as in a real run, which is not enumerated any more."""
@@ -138,6 +146,8 @@ class OpenNumber(Deferred):
         difference = self - other
         if type(difference) is not OpenNumber:
             return difference == 0
+        if difference._is_whole():
+            return bool(difference >= 0 and difference <= 0)
         return not any(map(np.any, difference._parts()))  # else with probability 0
 
     def __trunc__(self) -> Any:
@@ -161,7 +171,7 @@ class OpenNumber(Deferred):
     def _round(self, function: Callable[[Any], int], start: Callable[[Floats], Floats]) -> Any:
         """Return it rounded to k, on a path where it is between start(k) and start(k + 1)."""
         draw, instrument = self.draw, self.instrument
-        if draw is None or instrument.is_over():
+        if draw is None or self._is_whole() or instrument.is_over():
             instrument.note(NO_SUM)
             return function(self._plain())
         with np.errstate(all="ignore"):
@@ -207,6 +217,9 @@ class OpenNumber(Deferred):
             above = 1.0 * by(constants, 0)
             return bool(instrument.fork(above, 1.0 - above))
         cut, upwards = self._cuts(0.0)
+        if self._is_whole():
+            nearest = np.rint(cut)
+            cut = nearest - (by(self.at(nearest), 0) == upwards)
         if not instrument.is_exact:
             for place in (*draw.law.edges, draw.low, draw.high):
                 instrument.mark(cut - place)
@@ -277,6 +290,14 @@ class Enumeration(Branching):
             self.inexact += QUADRATURE_ROUNDINGS
             return OpenNumber(self, lambda _: nodes, None)
         return OpenNumber(self, lambda x: x, OpenDraw(law))
+
+    def integer(self, count: int, low: int = 0) -> Any:
+        """Return one of `count` whole numbers, which is open where these are many."""
+        if count <= MAX_BRANCHES:
+            return super().integer(count, low)
+        if count > MAX_WHOLE:
+            self.refuse(f"one of {count:.0e} whole numbers")
+        return OpenNumber(self, lambda x: low + x, OpenDraw(Law(INTEGERS, count)))
 
     def fork(self, yes: Any, no: Any) -> bool:
         """Decide something that is true, or not, with these chances, by nodes."""

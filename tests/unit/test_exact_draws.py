@@ -40,7 +40,13 @@ DISCRETE = {
     ),
     "random.randrange": (lambda x: random.randrange(0, 9, 3), evenly([0, 3, 6])),
     "random.getrandbits": (lambda x: random.getrandbits(3), evenly(range(8))),
-    "secrets.randbelow": (lambda x: secrets.randbelow(100) < 10, {True: 0.1, False: 0.9}),
+    "secrets.randbelow": (lambda x: secrets.randbelow(10**9) < 10**8, {True: 0.1, False: 0.9}),
+    "a share of a whole draw": (
+        lambda x, rng: (rng.integers(1000) / 1000 < 0.731, 1 - rng.integers(500) >= -249),
+        {(True, True): 0.731 * 251 / 500, (True, False): 0.731 * 249 / 500}
+        | {(False, True): 0.269 * 251 / 500, (False, False): 0.269 * 249 / 500},
+    ),
+    "one of many": (lambda x, rng: rng.integers(1, 1001) == 7, {True: 0.001, False: 0.999}),
     "os.urandom": (lambda x: os.urandom(1)[0] & 3, evenly(range(4))),
     "a seeded one": (lambda x: np.random.default_rng(4).integers(2), evenly([0, 1])),
 }

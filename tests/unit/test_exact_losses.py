@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from exact import call_of, loss
 
-from benchmarks.mechanisms import bloom_filter, one_time_rappor, rappor
+from benchmarks.mechanisms import bloom_filter, one_time_rappor, rappor, truncated_geometric
 from pytest_dp import audit
 from pytest_dp.oracles.enumerated import delta_of, eps_at, group_outputs, pair_probabilities
 from pytest_dp.oracles.factors import compare, factor_laws
@@ -145,6 +145,12 @@ def test_local_mechanisms(mechanism, k):
     assert known.lower <= known.upper
     assert (known.lower, known.upper) == pytest.approx((EPS, EPS), abs=1e-10)
     assert (0 < known.extra_delta < 1e-11) == (mechanism is endless_loop)
+
+
+def test_geometric_noise_by_one_of_many_whole_numbers():
+    """Compared with a table: as in DPEST's evaluation."""
+    known = loss(truncated_geometric, 0, 1, eps=0.5)
+    assert known.upper == pytest.approx(math.log1p(2.0**-2), rel=1e-9)
 
 
 def law(mechanism, data=0):
