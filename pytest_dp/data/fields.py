@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, fields, is_dataclass, replace
 from itertools import chain, repeat
 from numbers import Real
@@ -70,26 +69,9 @@ def columns_of(records: Iterable[Any]) -> dict[Hashable, dict[Hashable, Any]]:
 
 def columns_of_records(records: Sequence[Any]) -> Iterator[list[Any]]:
     """Yield the columns of records of Python's own types, as the first ones name their fields."""
-    few = records[:MAX_FIRST]
-    first = few[0] if len(few) else None
-    if isinstance(first, dict):
-        names = dict.fromkeys(chain.from_iterable(r for r in few if isinstance(r, dict)))
-        with suppress(AttributeError):  # of records of several types
-            for name in names:
-                yield [record.get(name, ABSENT) for record in records]
-        return
-    if isinstance(first, list | tuple):
-        with suppress(IndexError, TypeError):
-            for at in range(len(first)):
-                yield [record[at] for record in records]
-        return
-    names_of_fields = getattr(first, "__dataclass_fields__", None)
-    if names_of_fields is None:
-        yield list(records)
-        return
-    with suppress(AttributeError):
-        for name in names_of_fields:
-            yield [getattr(record, name) for record in records]
+    rows = list(map(fields_of, records))
+    for name in dict.fromkeys(chain.from_iterable(rows[:MAX_FIRST])):
+        yield [row.get(name, ABSENT) for row in rows]
 
 
 Cells = dict[Hashable, Any]

@@ -1,16 +1,14 @@
 """Traces that noise leaves behind, where it cancels out: shared noise, and noise that was rounded.
 
-If ``a = s + z`` and ``b = c + 2 z``, then ``2 a - b`` has no noise left; of ``a = s * z`` and
-``b = c * z``, ``a / b`` has none. Outputs to which noise was added in multiples of a step leave the
-same remainder modulo the step every time. Such traces are looked for in outputs on one input at a
-time, since only the noise moves those.
+If ``a = s + z`` and ``b = c + 2 z``, then ``2 a - b`` has no noise left. Outputs to which noise was
+added in multiples of a step leave the same remainder modulo the step every time. Such traces are
+looked for in outputs on one input at a time, since only the noise moves those.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from itertools import product
 
 import numpy as np
 
@@ -59,12 +57,10 @@ missed."""
 
 @dataclass(frozen=True, slots=True)
 class NoiseRelation:
-    """A weighted sum of a few numbers of an output, or a product of their powers."""
+    """A weighted sum of a few numbers of an output."""
 
     places: tuple[str, ...]
     weights: tuple[float, ...]
-    """Coefficients of a sum, exponents of a product."""
-    is_product: bool = False
     digits: int | None = None
     """To which it is rounded, where it is exact but for errors of floating-point numbers."""
 
@@ -75,21 +71,17 @@ class NoiseRelation:
     def of(self, numbers: list[Floats]) -> Floats:
         """Return its values for numbers at its places."""
         with np.errstate(all="ignore"):
-            weighted = list(zip(numbers, self.weights, strict=True))
-            total = np.full(len(numbers[0]), float(self.is_product))
-            for number, weight in weighted:
-                total = total * number**weight if self.is_product else total + weight * number
+            total = np.zeros(len(numbers[0]))
+            for number, weight in zip(numbers, self.weights, strict=True):
+                total = total + weight * number
             return total if self.digits is None else np.round(total, self.digits)
 
     def __str__(self) -> str:
         text = ""
         for place, weight in zip(self.places, self.weights, strict=True):
             size = "" if abs(weight) == 1 else f"{abs(weight):.12g}"
-            if self.is_product:
-                text += ("*" if weight > 0 else "/") + place + (f"**{size}" if size else "")
-            else:
-                text += (" + " if weight > 0 else " - ") + (f"{size}*" if size else "") + place
-        text = text[1 if self.is_product else 3 :]
+            text += (" + " if weight > 0 else " - ") + (f"{size}*" if size else "") + place
+        text = text.removeprefix(" + ")
         return text if self.digits is None else f"round({text}, {self.digits})"
 
 
@@ -115,16 +107,16 @@ def relations(places: list[str], numbers1: Floats, numbers2: Floats) -> list[Noi
         return []
     by_key: dict[tuple[object, ...], NoiseRelation] = {}
     with np.errstate(all="ignore"):
-        for side, is_product in product((numbers1, numbers2), (False, True)):
-            columns, usable = _usable(_logarithms(side) if is_product else side)
+        for side in (numbers1, numbers2):
+            columns, usable = _usable(side)
             for weights in _exact_relations(usable):
                 at = np.flatnonzero(weights)
                 named = tuple(places[columns[k]] for k in at)
-                relation = NoiseRelation(named, tuple(weights[at].tolist()), is_product)
+                relation = NoiseRelation(named, tuple(weights[at].tolist()))
                 involved = [numbers[:, columns[at]] for numbers in (side, numbers1, numbers2)]
                 rounded = _round_relation(relation, *involved)
                 if rounded is not None:
-                    by_key.setdefault((rounded.places, rounded.weights, is_product), rounded)
+                    by_key.setdefault((rounded.places, rounded.weights), rounded)
     return list(by_key.values())
 
 
@@ -143,11 +135,6 @@ def without_noise(places: list[str], numbers1: Floats, numbers2: Floats) -> Shar
                 here, there = (float(np.median(values)) for values in sides)
                 found.append(SharedNumbers(replace(relation, digits=None), here, there))
     return min(found, key=lambda shared: len(shared.relation.places), default=None)
-
-
-def _logarithms(side: Floats) -> Floats:
-    """Return the logarithms of sizes, of which a product is a sum; NaN of 0."""
-    return np.log(np.abs(np.where(side == 0, np.nan, side)))
 
 
 def _usable(side: Floats) -> tuple[Ints, Floats]:

@@ -188,7 +188,6 @@ def noise(rng, size=None):
 
 SHARED = {
     "sum and count": lambda d, z, e: {"sum": 3.3 + d + z, "count": 2 + 2 * d + z},
-    "a divisor": lambda d, z, e: [(4.2 + d) * math.exp(z / 4), 3 / math.exp(z / 4)],
     "nested": lambda d, z, e: ((d + z, e[0]), {"x": [e[1], {"y": 3 * d - z}]}),
     "single precision": lambda d, z, e: np.array([d + z, e[0], 7.7 + z], dtype=np.float32),
     "one of hundreds": lambda d, z, e: np.concatenate([e, [d + z], np.tile(e, 3)[5:] * z, [z]]),
