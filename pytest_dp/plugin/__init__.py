@@ -16,17 +16,18 @@ import pytest
 
 from pytest_dp.basics import clocks  # noqa: F401  ahead of tests that move the time
 from pytest_dp.claiming.setting_fields import OPTIONS, flag_of, shown_default
+from pytest_dp.plugin import claim_session
 from pytest_dp.plugin.claim_session import (
     MARKER,
     PLUGIN,
     ClaimSession,
+    Outcomes,
     claim_session_of,
     claims_path,
     has_claims,
     ini,
     option_or_ini,
 )
-from pytest_dp.plugin.outcomes import Outcomes
 
 _MENTION = b"dp_claim"
 
@@ -64,9 +65,7 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
     """Add the hooks that others can implement."""
-    from pytest_dp.plugin import outcomes
-
-    pluginmanager.add_hookspecs(outcomes)
+    pluginmanager.add_hookspecs(claim_session)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -158,7 +157,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     # With ids and --lf, some tests of a class or module were not collected.
     is_partial = getattr(config.option, "lf", False) or any("::" in arg for arg in config.args)
     if marked and not is_partial:
-        from pytest_dp.plugin.markers import refuse_unaudited
+        from pytest_dp.plugin.collect import refuse_unaudited
 
         refuse_unaudited(items)
 
@@ -193,7 +192,7 @@ def pytest_make_collect_report(
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Make one item for each claim of a marked test, if it has several."""
     if "dp_check" in metafunc.fixturenames and metafunc.definition.get_closest_marker(MARKER):
-        from pytest_dp.plugin.markers import parametrize
+        from pytest_dp.plugin.collect import parametrize
 
         parametrize(metafunc)
 

@@ -13,7 +13,7 @@ from pytest_dp.basics.errors import ClaimError, InconclusiveWarning, PytestDPErr
 from pytest_dp.claiming.claim import Claim, expand, variants
 from pytest_dp.claiming.setting_fields import FIELDS, GRADES
 from pytest_dp.plugin.claim_session import MARKER, audits_of, claim_session_of, reports
-from pytest_dp.plugin.markers import closest_markers, place, read_marker, takes_dp_check
+from pytest_dp.plugin.collect import closest_markers, place, read_marker, takes_dp_check
 from pytest_dp.plugin.options import only_changed, settings_of
 from pytest_dp.plugin.terminal import Progress, represent
 from pytest_dp.report.alarms import junit_properties

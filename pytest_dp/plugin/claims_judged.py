@@ -18,7 +18,7 @@ from pytest_dp.basics.reprs import plural
 from pytest_dp.claiming.claim import Claim
 from pytest_dp.plugin.claim_session import audits_of, claim_session_of
 from pytest_dp.plugin.claims_file import ClaimsFile
-from pytest_dp.plugin.markers import place
+from pytest_dp.plugin.collect import place
 from pytest_dp.plugin.options import settings_of_files
 from pytest_dp.plugin.terminal import relative, represent
 from pytest_dp.records.entries import Entry, entry, load_entries, write_entries
