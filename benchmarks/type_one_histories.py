@@ -20,7 +20,7 @@ from pytest_dp.auditors import run
 from pytest_dp.auditors.session import Past
 from pytest_dp.claiming.claim import expand
 from pytest_dp.claiming.settings import Settings
-from pytest_dp.results.evidence import Evidence
+from pytest_dp.results.outcome import Evidence
 
 ALPHA, NIGHTS, SAMPLES = 0.05, 4, 1_500
 PAIR = {"pairs": [([1], [])], "vectorized": "size", "margin": None}

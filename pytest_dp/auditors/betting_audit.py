@@ -36,7 +36,7 @@ from pytest_dp.betting.detector import ByScore, Detector, fit_detector
 from pytest_dp.claiming.settings import NO_MARGIN
 from pytest_dp.pairs import Pair
 from pytest_dp.pairs.sources import PairSource
-from pytest_dp.results.evidence import Evidence, e_value
+from pytest_dp.results.outcome import Evidence, e_value
 from pytest_dp.running.deadline import Deadline, OutOfTime
 from pytest_dp.running.streams import Purpose
 from pytest_dp.statistics.event_bets import rank_for

@@ -219,16 +219,15 @@ def movement_sentence(screened: Screened, guarantee: Guarantee) -> str:
 
 
 def describe_attack(bound: Bound, witness: Witness) -> str:
-    """Return the event with its counts."""
-    c1, n1, c2, n2 = bound.counts.four
+    """Return the event with its counts, and what they show."""
     loss = bound.guarantee.spanning(*(f"{end:.3g}" for end in bound.loss))
-    return f"{witness.event}: in {c1:,} of {n1:,} runs on D, {c2:,} of {n2:,} on D'; {loss}"
+    return f"{describe_counts(bound.counts, witness)}; {loss}"
 
 
-def describe_seen_attack(counts: Counts, witness: Witness) -> str:
-    """Return the event with its counts among the outputs that were bet on."""
+def describe_counts(counts: Counts, witness: Witness) -> str:
+    """Return the event with its counts."""
     c1, n1, c2, n2 = counts.four
-    return f"{witness.event}: in {c1:,} of {n1:,} runs on D, {c2:,} of {n2:,} on D', as bet on"
+    return f"{witness.event}: in {c1:,} of {n1:,} runs on D, {c2:,} of {n2:,} on D'"
 
 
 def counterexample(

@@ -9,7 +9,6 @@ next batch is drawn after the bets on it are made.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Sequence, Sized
 from dataclasses import dataclass, replace
 from functools import partial
@@ -33,11 +32,9 @@ from pytest_dp.outputs.place_choice import choose
 from pytest_dp.outputs.raised import MAX_ELEMENTS, Raised, was_cut
 from pytest_dp.outputs.table import Table, concatenate, hashes, tabulate
 from pytest_dp.outputs.user_features import Targeted, target_of, user_features
-from pytest_dp.privacy import Guarantee
 from pytest_dp.running.chunks import Input
 from pytest_dp.running.deadline import Deadline
 from pytest_dp.running.sampler import Sampler, SampleRequest, used_up
-from pytest_dp.statistics.ledger import BetRecord, suspicion
 
 NEARLY_ALL = 0.9
 """Share of the outputs that are empty, where nothing tells inputs apart. Larger and smaller:
@@ -270,11 +267,6 @@ def joints_of(parts: Iterable[list[Any]], binnings: Sequence[Binning]) -> list[I
         joint_counts(a, b, binning.width)
         for a, b, binning in zip(bins1, bins2, binnings, strict=True)
     ]
-
-
-def edge(record: BetRecord, guarantee: Guarantee) -> float:
-    """Return the edge that a pair has shown, in standard deviations of a payoff."""
-    return suspicion(record, guarantee) / math.sqrt(max(record.pairs, 1))
 
 
 def draw_batch(

@@ -20,7 +20,7 @@ from typing import Any
 from pytest_dp.auditors.audit_result import AuditResult
 from pytest_dp.auditors.betting_audit import BettingAudit
 from pytest_dp.auditors.budget import COUPLED_SHARE, agreeing
-from pytest_dp.auditors.held_out import CUT_OFF, describe_seen_attack, with_curve
+from pytest_dp.auditors.held_out import CUT_OFF, describe_counts, with_curve
 from pytest_dp.auditors.loss_oracle import OTHER_OUTPUTS, losses_of
 from pytest_dp.auditors.pair_state import (
     PairState,
@@ -266,7 +266,8 @@ def _add_strongest(bets: BettingAudit, states: list[PairState], facts: dict[str,
     if witness is None:
         return ""
     pairs = witness.state.outputs.pairs
-    facts["strongest"] = describe_seen_attack(seen_before(witness, pairs), witness)
+    counts = seen_before(witness, pairs)
+    facts["strongest"] = f"{describe_counts(counts, witness)}, as bet on"
     facts["pictures"] = with_curve(Pictures(), witness)
     if witness.state in suspects:
         with suppress(OutOfTime):

@@ -26,7 +26,7 @@ from pytest_dp.pairs.targets import check_relation
 from pytest_dp.privacy import Guarantee
 from pytest_dp.protocols import Search
 from pytest_dp.registry import load
-from pytest_dp.results.evidence import Evidence, e_value
+from pytest_dp.results.outcome import Evidence, e_value
 from pytest_dp.results.result import Verdict
 from pytest_dp.results.screened import Screened
 from pytest_dp.running.calling import Call, prepare

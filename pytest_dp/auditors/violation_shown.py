@@ -6,6 +6,7 @@ of.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -16,7 +17,7 @@ import numpy as np
 
 from pytest_dp.auditors import held_out
 from pytest_dp.auditors.betting_audit import BettingAudit
-from pytest_dp.auditors.pair_state import PairState, edge
+from pytest_dp.auditors.pair_state import PairState
 from pytest_dp.auditors.witness import Witness, find_attack, likelier_first, with_examples
 from pytest_dp.basics.errors import MechanismError
 from pytest_dp.data.relations import OfRecords
@@ -30,6 +31,7 @@ from pytest_dp.results.result import Counterexample
 from pytest_dp.running.coupling import CannotCouple
 from pytest_dp.running.deadline import OutOfTime
 from pytest_dp.statistics.event_test import NO_COUNTS, Bound, Counts
+from pytest_dp.statistics.ledger import suspicion
 
 SHRINKING_TIME = 0.5
 """Share of the time for what is shown in which smaller pairs are looked for. Larger: bounds are
@@ -41,6 +43,9 @@ MIN_SHRINKING = 2_000
 """Runs in which smaller pairs are looked for, at least. More: a red build waits; fewer: pairs are
 larger."""
 
+LEAST_EDGE = 0.5
+"""Share of the edge of the broken pair that has to be hoped of a smaller one. Larger: the pair that
+is shown is larger; smaller: trials take longer."""
 MAX_TRIALS = 64
 """Pairs on which it is tried to refute the claim again. More: a violation is told later; fewer: the
 pair that is shown is larger."""
@@ -97,7 +102,9 @@ class _SmallerPairs:
         self.session, self.won = session, (bets, winner)
         self.raises = _raises(winner)
         self.only_told = session.is_report_only(winner.pair)
-        self.least_hope = 0.5 * edge(winner.record, session.guarantee)
+        pairs = max(winner.record.pairs, 1)  # an edge is in deviations of a payoff
+        edge = suspicion(winner.record, session.guarantee) / math.sqrt(pairs)
+        self.least_hope = LEAST_EDGE * edge
         self.seconds = SHRINKING_TIME * session.budget.seconds_to_report
         self.deadline = session.budget.deadline_in(self.seconds)
         left = SHRINKING_SHARE * max(session.budget.left, 0)

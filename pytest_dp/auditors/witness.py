@@ -227,14 +227,6 @@ def learned_witness(state: PairState, guarantee: Guarantee) -> Witness | None:
     )
 
 
-def choose_witness(learned: Witness | None, readable: Witness | None) -> Witness | None:
-    """Return the readable event where bets on it grow nearly as fast as by the score, else that."""
-    if learned is None or readable is None:
-        return readable or learned
-    # growth goes with the square of how many standard errors an edge is
-    return readable if readable.growth >= READABLE_WORTH**2 * learned.growth else learned
-
-
 def find_attack(session: Session, states: list[PairState], guarantee: Guarantee) -> Witness | None:
     """Return the strongest attack on a guarantee that was learned of some pairs; None if none was.
 
@@ -242,7 +234,11 @@ def find_attack(session: Session, states: list[PairState], guarantee: Guarantee)
     """
     learned = [learned_witness(state, guarantee) for state in states]
     best = max(range(len(states)), key=lambda k: ((found := learned[k]) and found.growth) or 0.0)
-    return choose_witness(learned[best], read_in_time(session, states[best], guarantee))
+    score, event = learned[best], read_in_time(session, states[best], guarantee)
+    if score is None or event is None:
+        return event or score
+    # growth goes with the square of how many standard errors an edge is
+    return event if event.growth >= READABLE_WORTH**2 * score.growth else score
 
 
 def read_in_time(session: Session, state: PairState, guarantee: Guarantee) -> Witness | None:

@@ -37,7 +37,7 @@ from pytest_dp.records.identity import identity, is_outside, project_digest, tex
 from pytest_dp.report import numbers
 from pytest_dp.report.record import Record
 from pytest_dp.report.reproducing import NoTest, as_source_lines, as_test
-from pytest_dp.results.evidence import Evidence, e_value
+from pytest_dp.results.outcome import Evidence, e_value
 
 if TYPE_CHECKING:  # audits load much, and a claim that is unchanged needs none of it
     from pytest_dp.auditors.audit_result import AuditResult

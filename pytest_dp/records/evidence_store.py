@@ -22,8 +22,7 @@ from typing import Any
 
 from pytest_dp.basics import clocks
 from pytest_dp.basics.writing import write_whole
-from pytest_dp.results.evidence import Evidence
-from pytest_dp.results.outcome import finite
+from pytest_dp.results.outcome import Evidence, finite
 
 VERSION = 1
 """Given with the format of the files; what a newer one says is not guessed at."""

@@ -8,8 +8,7 @@ from typing import Any, Literal
 
 from pytest_dp.basics.reprs import shorten_line
 from pytest_dp.claiming.claim import Claim
-from pytest_dp.results.evidence import Evidence
-from pytest_dp.results.outcome import MAX_FAIR, MAX_STRONG, Outcome, Pictures, Strength
+from pytest_dp.results.outcome import MAX_FAIR, MAX_STRONG, Evidence, Outcome, Pictures, Strength
 
 ROUNDING = 1e-9
 """Relative error of a limit. Smaller: rounding makes a strong pass fair."""

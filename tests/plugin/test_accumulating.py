@@ -9,7 +9,7 @@ import pytest
 from projects import QUICK, laplace
 
 from pytest_dp.records.evidence_store import Store
-from pytest_dp.results.evidence import Evidence
+from pytest_dp.results.outcome import Evidence
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("_without_blame")]
 

@@ -13,7 +13,7 @@ from pytest_dp.data.relations import AddRemoveOne
 from pytest_dp.privacy import ApproximateDP
 from pytest_dp.records.evidence_store import Store
 from pytest_dp.records.identity import identity
-from pytest_dp.results.evidence import Evidence
+from pytest_dp.results.outcome import Evidence
 
 CLAIM, ABOUT = "shop/stats.py::count[eps=1.0]", "0123456789ab"
 
