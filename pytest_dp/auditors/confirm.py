@@ -214,11 +214,7 @@ def _refuse_dependent(pair: BrokenPair, starts: Starts, hits: int, runs: int) ->
 def _refuse_kept_outside(
     pair: BrokenPair, both: Sequence[Starts], files: Sequence[str], deadline: Deadline
 ) -> None:
-    """Raise KeptOutside if answers may come from another process, or from a file that was written.
-
-    Where answers vary, a file that each run writes again makes no two runs alike: what it changes
-    is seen in runs that follow each other.
-    """
+    """Raise KeptOutside if answers may come from another process, or a file that was written."""
     sampler = pair.sampler
     asked = {*files, *(sampler.origin.files if sampler.origin else ())}
     if ASKED in asked:
@@ -227,13 +223,12 @@ def _refuse_kept_outside(
             raise KeptOutside(f"it asks {ASKED}, which may keep something, and {why}")
     if not files and not sampler.forks:  # what is opened in another process is not heeded here
         return
-    for item, starts in zip(pair.inputs, both, strict=True):
-        answers = {safe_repr(output) for outputs in starts for output in outputs[:2]}
-        kept: list[str] = []
+    for item in pair.inputs:
+        written: list[str] = []
         with suppress(CannotCopy, OutOfTime):  # then starts are all that can be told
-            kept = sampler.files_kept(item, deadline, rewritten=len(answers) == 1)
-        if kept:
-            raise KeptOutside(f"it reads {kept[0]}, which was written while it was audited")
+            written = sampler.written_files(item, deadline)
+        if written:
+            raise KeptOutside(f"it reads {written[0]}, which was written while it was audited")
 
 
 def _refuse_kept_elsewhere(pair: BrokenPair) -> None:

@@ -305,22 +305,20 @@ def _generators_anywhere() -> list[Any]:
     return [obj for obj in gc.get_objects() if issubclass(type(obj), GENERATORS)]
 
 
-def files_read(
+def files_kept(
     call: Call,
     runner: Runner,
     dataset: Input,
     deadline: Deadline,
     seconds: float,
     start: Start,
-) -> list[dict[str, float]]:
-    """Return the files that a first and a second run open for reading, with times of change."""
-    written: list[dict[str, float]] = []
+    since: float,
+) -> list[str]:
+    """Return the files that a run opens for reading, and that were written after `since`."""
     with contextlib.closing(Origin(call)) as origin:
-        for number in range(2):
-            chunks = [Chunk(1, (Purpose.COPY, number))]
-            origin.run(call, runner, [(dataset, chunks)], deadline, seconds, start=start)
-            written.append({file: _written_at(file) for file in sorted(origin.files)})
-    return written
+        chunks = [Chunk(1, (Purpose.COPY, 0))]
+        origin.run(call, runner, [(dataset, chunks)], deadline, seconds, start=start)
+    return [file for file in sorted(origin.files) if _written_at(file) >= since]
 
 
 def _written_at(file: str) -> float:

@@ -30,7 +30,7 @@ from pytest_dp.running.coupling import (
     try_row_aligned,
 )
 from pytest_dp.running.deadline import Deadline, interruptible
-from pytest_dp.running.forked import Origin, Start, files_read, first_state
+from pytest_dp.running.forked import Origin, Start, files_kept, first_state
 from pytest_dp.running.generators import RunStreams
 from pytest_dp.running.streams import Purpose, stream
 
@@ -296,23 +296,19 @@ class Subject:
         calls = [runs] if self.call.size is None else [runs - runs // 2, runs // 2]
         return [Chunk(n, (Purpose.COPY, *key, k)) for k, n in enumerate(calls)]
 
-    def files_kept(self, dataset: Input, deadline: Deadline, *, rewritten: bool) -> list[str]:
+    def written_files(self, dataset: Input, deadline: Deadline) -> list[str]:
         """Return files that the mechanism reads, and that were written since it was first run.
 
-        If `rewritten`, those count that each run writes again, such as a counter. What a run reads
-        of what it wrote itself never does. Raises CannotCopy or OutOfTime if that cannot be seen.
+        What a run reads of what it wrote itself never counts. Raises CannotCopy or OutOfTime if
+        that cannot be seen.
         """
         if self.origin is not None and self.origin.reason:
             raise CannotCopy(self.origin.reason)
         seconds = HUNG_SECONDS + (self.seconds_a_run or 0.0)
         start = Start.IMPORTED if self.imports else Start.AS_IT_WAS
-        first, second = files_read(self.call, self.runner, dataset, deadline, seconds, start)
-        self._count_elsewhere(2)
-        return [
-            file
-            for file, when in first.items()
-            if when >= self._first.since and (rewritten or when == second[file])
-        ]
+        self._count_elsewhere(1)
+        since = self._first.since
+        return files_kept(self.call, self.runner, dataset, deadline, seconds, start, since)
 
     def before_all(self, *, forks: bool = False) -> Subject | None:
         """Return the mechanism as before all audits, or in forks; None if this is the first."""
