@@ -38,7 +38,7 @@ from pytest_dp.protocols import Explanation, Violation
 from pytest_dp.results.outcome import Blame
 from pytest_dp.running.calling import Call
 from pytest_dp.running.deadline import Deadline
-from pytest_dp.running.requests import Site
+from pytest_dp.running.generator_stand_ins import Site
 
 NAMES = ("id", "attr", "arg")
 """Attributes of variables, attributes and keywords in syntax that hold their names."""

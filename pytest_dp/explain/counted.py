@@ -33,10 +33,10 @@ from pytest_dp.explain.runs import (
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.privacy.guarantees import Guarantee
+from pytest_dp.running.generator_stand_ins import Site
 from pytest_dp.running.instrumented import Draw
 from pytest_dp.running.laws import GEOMETRIC, draw_kind_of
 from pytest_dp.running.laws import UNIFORM as UNIFORM_FAMILY
-from pytest_dp.running.requests import Site
 
 CLEAR_ERRORS = 3.0
 """Standard errors of one count that chance does not explain. More: leaks are not named; fewer:

@@ -12,7 +12,7 @@ import numpy as np
 from pytest_dp.basics.reprs import LABEL_LENGTH, SHORT_LENGTH
 from pytest_dp.basics.whose_code import is_project_file
 from pytest_dp.explain.runs import ABSENT, Leaf
-from pytest_dp.running.requests import Request, Site
+from pytest_dp.running.generator_stand_ins import Request, Site
 
 
 @dataclass(frozen=True, slots=True)

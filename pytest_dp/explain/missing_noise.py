@@ -30,8 +30,8 @@ from pytest_dp.explain.runs import (
 from pytest_dp.explain.tracing import lines_with
 from pytest_dp.privacy.guarantees import Guarantee
 from pytest_dp.readers.noise_traces import without_noise
+from pytest_dp.running.generator_stand_ins import Site
 from pytest_dp.running.instrumented import Seeded
-from pytest_dp.running.requests import Site
 
 CLEAR_ERRORS = 3.0
 """Standard errors that chance does not explain. More: leaks are not named; fewer: chance is."""

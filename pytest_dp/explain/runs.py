@@ -20,7 +20,7 @@ from pytest_dp.readers.text_features import NUMBERS_IN
 from pytest_dp.running.calling import Call
 from pytest_dp.running.copies import CannotCopy
 from pytest_dp.running.deadline import Deadline, OutOfTime
-from pytest_dp.running.generator_stand_ins import CannotInstrument
+from pytest_dp.running.generator_stand_ins import CannotInstrument, Site
 from pytest_dp.running.instrumented import (
     Draw,
     Replaced,
@@ -29,7 +29,6 @@ from pytest_dp.running.instrumented import (
     Tape,
     run_instrumented,
 )
-from pytest_dp.running.requests import Site
 
 LOOK_RUNS = 24
 """Runs on either input that show what differs at all. More see what is rarer; a red build waits

@@ -32,9 +32,8 @@ from pytest_dp.oracles.alignment import Alignment, Move, align
 from pytest_dp.oracles.checking import Memory, NotAligned
 from pytest_dp.oracles.shift_loss import LossBound
 from pytest_dp.privacy.guarantees import Guarantee
-from pytest_dp.running.generator_stand_ins import CannotInstrument
+from pytest_dp.running.generator_stand_ins import CannotInstrument, Site
 from pytest_dp.running.laws import LAPLACE, NORMAL, Law
-from pytest_dp.running.requests import Site
 
 ROUNDING = 1e-9
 """Relative error of a parameter. Smaller: rounding makes what is enough too little."""

@@ -18,7 +18,7 @@ from pytest_dp.explain.findings import Finding
 from pytest_dp.explain.runs import Leaf, PairRuns, changed_leaves
 from pytest_dp.outputs.leaves import NUMBER, as_float, is_number
 from pytest_dp.outputs.table import tabulate
-from pytest_dp.running.requests import Site
+from pytest_dp.running.generator_stand_ins import Site
 
 MAX_MEMBERS = 64
 """Members of a variable that are looked at. More take longer; with fewer, a draw in a list is not

@@ -46,10 +46,15 @@ from pytest_dp.outputs.raised import Raised
 from pytest_dp.running.calling import Call, Made
 from pytest_dp.running.copies import Pristine
 from pytest_dp.running.deadline import Deadline, OutOfTime
-from pytest_dp.running.generator_stand_ins import CannotInstrument, stand_in, was_drawn_unasked
+from pytest_dp.running.generator_stand_ins import (
+    RNG,
+    CannotInstrument,
+    plain_generator,
+    stand_in,
+    was_drawn_unasked,
+)
 from pytest_dp.running.instrumented import StandsFor, apply_instrument, shadow
 from pytest_dp.running.laws import INTEGERS, Law
-from pytest_dp.running.requests import RNG, plain_generator
 
 MAX_BRANCHES = 64
 """Values of a draw that a smoothed run takes one by one. More: paths multiply; fewer: gradients

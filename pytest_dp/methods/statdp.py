@@ -41,10 +41,9 @@ from pytest_dp.running.calling import Call
 from pytest_dp.running.chunks import Input
 from pytest_dp.running.copies import CannotCopy
 from pytest_dp.running.deadline import Deadline, OutOfTime
-from pytest_dp.running.generator_stand_ins import CannotInstrument, Instrument
+from pytest_dp.running.generator_stand_ins import CannotInstrument, Instrument, Request
 from pytest_dp.running.instrumented import apply_instrument, run_copy
 from pytest_dp.running.laws import draw_kind_of, size_of
-from pytest_dp.running.requests import Request
 from pytest_dp.statistics.event_bets import rank_for
 from pytest_dp.statistics.event_test import EventTest, StatDPTest
 

@@ -17,9 +17,14 @@ import numpy as np
 from numpy.random import Generator, RandomState
 
 from pytest_dp.oracles.deferred import elementwise, is_draw, of_draws
-from pytest_dp.running.generator_stand_ins import CannotInstrument, Instrument
+from pytest_dp.running.generator_stand_ins import (
+    CannotInstrument,
+    Instrument,
+    Request,
+    SystemFunctions,
+    answer_request,
+)
 from pytest_dp.running.laws import NORMAL, UNIFORM, Law, Standard, draw_kind_of, size_of
-from pytest_dp.running.requests import Request, SystemFunctions, answer_request
 
 NEGLIGIBLE = 1e-15
 """Probability of a path that is left out. Larger: what is rare is not known; smaller: enumeration

@@ -20,22 +20,20 @@ from pytest_dp.running.calling import Call, Made
 from pytest_dp.running.chunks import Input
 from pytest_dp.running.deadline import Deadline, OutOfTime
 from pytest_dp.running.generator_stand_ins import (
+    RNG,
     CannotInstrument,
     Instrument,
-    stand_in,
-    was_drawn_unasked,
-)
-from pytest_dp.running.instrumented import apply_instrument
-from pytest_dp.running.laws import Law, draw_kind_of, size_of
-from pytest_dp.running.requests import (
-    RNG,
     Request,
     Site,
     Source,
     answer_request,
     plain_generator,
     stack,
+    stand_in,
+    was_drawn_unasked,
 )
+from pytest_dp.running.instrumented import apply_instrument
+from pytest_dp.running.laws import Law, draw_kind_of, size_of
 
 MAX_DRAWS = 10_000
 """Requests for draws in one run. With more, runs that reject draws for ever are replayed longer

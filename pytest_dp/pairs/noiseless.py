@@ -29,8 +29,12 @@ from pytest_dp.running.calling import Call
 from pytest_dp.running.copies import CannotCopy, Pristine
 from pytest_dp.running.deadline import Deadline
 from pytest_dp.running.generator_stand_ins import (
+    RNG,
     CannotInstrument,
     Instrument,
+    Request,
+    answer_request,
+    plain_generator,
     stand_in,
     was_drawn_unasked,
 )
@@ -45,7 +49,6 @@ from pytest_dp.running.laws import (
     draw_kind_of,
     size_of,
 )
-from pytest_dp.running.requests import RNG, Request, answer_request, plain_generator
 
 MAX_DRAWS = 10_000
 """Draws of one run. A loop that waits for a draw to change, as rejection sampling does, never ends

@@ -33,10 +33,15 @@ from pytest_dp.proposers.stand_ins import (
 from pytest_dp.running.calling import Call
 from pytest_dp.running.copies import CannotCopy
 from pytest_dp.running.deadline import Deadline, OutOfTime
-from pytest_dp.running.generator_stand_ins import CannotInstrument, Instrument, stand_in
+from pytest_dp.running.generator_stand_ins import (
+    RNG,
+    CannotInstrument,
+    Instrument,
+    Request,
+    stand_in,
+)
 from pytest_dp.running.instrumented import apply_instrument, shadow
 from pytest_dp.running.laws import draw_kind_of, size_of
-from pytest_dp.running.requests import RNG, Request
 
 MAX_BRANCHES = 1_000
 """Branches of a run that are noted. More take memory; fewer miss late ones."""

@@ -29,9 +29,8 @@ import numpy as np
 from pytest_dp.basics.reach import is_bound, names_in
 from pytest_dp.basics.whose_code import is_library
 from pytest_dp.declaration import Declaration
-from pytest_dp.running.generator_stand_ins import stand_in
+from pytest_dp.running.generator_stand_ins import KINDS, Source, stand_in
 from pytest_dp.running.modules import NUMPY, PYTHONS, current_instrument
-from pytest_dp.running.requests import KINDS, Source
 
 try:  # this joblib's own copy up to 1.5, a dependency of it since
     import cloudpickle

@@ -26,10 +26,15 @@ from pytest_dp.basics.arrays import Bools, Outputs
 from pytest_dp.outputs.raised import same
 from pytest_dp.running.calling import Call
 from pytest_dp.running.deadline import Deadline, OutOfTime
-from pytest_dp.running.generator_stand_ins import Instrument, stand_in, was_drawn_unasked
+from pytest_dp.running.generator_stand_ins import (
+    RNG,
+    Instrument,
+    Source,
+    stand_in,
+    was_drawn_unasked,
+)
 from pytest_dp.running.generators import PYTHONS_NUMBER, RunStreams, state_of
 from pytest_dp.running.laws import NUMPY
-from pytest_dp.running.requests import RNG, Source
 from pytest_dp.running.streams import child
 
 TRIED_STREAMS = 3

@@ -25,21 +25,19 @@ from pytest_dp.running.calling import Call, Made
 from pytest_dp.running.chunks import Input
 from pytest_dp.running.deadline import Deadline, interruptible
 from pytest_dp.running.generator_stand_ins import (
+    RNG,
     CannotInstrument,
     Instrument,
-    stand_in,
-    was_drawn_unasked,
-)
-from pytest_dp.running.modules import modules_replaced
-from pytest_dp.running.requests import (
-    RNG,
     Request,
     Site,
     Source,
     answer_request,
     plain_generator,
     stack,
+    stand_in,
+    was_drawn_unasked,
 )
+from pytest_dp.running.modules import modules_replaced
 
 
 def run_instrumented(call: Call, data: Any, instrument: Instrument, deadline: Deadline) -> Any:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.random import Generator
 
 from pytest_dp.basics.arrays import Floats
-from pytest_dp.running.requests import Request
+from pytest_dp.running.generator_stand_ins import Request
 
 Logarithm = Callable[[Floats, float], Floats]
 """Of a density or a probability, by a value of the draw and the family's parameter."""

@@ -20,8 +20,14 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator, RandomState
 
-from pytest_dp.running.generator_stand_ins import Instrument, stand_in, was_drawn_unasked
-from pytest_dp.running.requests import DRAWS_OF_RANDOM, SYSTEM, Source
+from pytest_dp.running.generator_stand_ins import (
+    DRAWS_OF_RANDOM,
+    SYSTEM,
+    Instrument,
+    Source,
+    stand_in,
+    was_drawn_unasked,
+)
 
 NUMPY, PYTHONS = Source("np.random", RandomState), Source("random", random.Random)
 SECRETS, OS = Source("secrets", random.SystemRandom), Source("os", random.SystemRandom)

@@ -10,9 +10,9 @@ from coupling import vectorized
 import pytest_dp
 from pytest_dp.explain.counted import with_more_noise
 from pytest_dp.running import laws
+from pytest_dp.running.generator_stand_ins import RNG, Request
 from pytest_dp.running.instrumented import Draw
 from pytest_dp.running.laws import Arguments, DrawMethod, Family, Law, Standard
-from pytest_dp.running.requests import RNG, Request
 
 TRIANGULAR = Family(
     "triangular",
