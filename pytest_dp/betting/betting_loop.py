@@ -102,11 +102,6 @@ class PairStatus:
         """Return whether bets should win by what is known without outputs, and still may."""
         return self.known_edge > 0 and self.drawn < self.known_until
 
-    @property
-    def learned(self) -> int:
-        """Pairs of outputs that the binnings were learned from."""
-        return self.detector.pairs
-
 
 S = TypeVar("S", bound=PairStatus)
 
@@ -279,7 +274,7 @@ class BettingLoop(Generic[S]):
             self.ledger.settle(portfolio, batch)
             status.earned += self.ledger.log_e_value - before
             status.record = status.record.with_batch(batch)
-        if status.outputs.pairs >= REFIT_GROWTH * status.learned:
+        if status.outputs.pairs >= REFIT_GROWTH * status.detector.pairs:
             self.refit(status)
         if not status.binnings:
             return

@@ -70,7 +70,7 @@ class ByScore:
 
 @dataclass(frozen=True, slots=True)
 class ByEvent:
-    """Bins of outputs by whether they are in an event, or in which of some."""
+    """By whether an event holds."""
 
     event: Event | WholeOutputs
 
