@@ -1,30 +1,22 @@
-"""Approximate differential privacy, and pure as its case delta = 0."""
+"""Approximate differential privacy, pure as its case delta = 0, and bounds on attacks by AUC."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from statistics import NormalDist
 from typing import TYPE_CHECKING, ClassVar
 
 from pytest_dp.basics.errors import ClaimError
 from pytest_dp.privacy.guarantees import (
     LARGEST_EPS,
+    Curve,
     Guarantee,
     HockeyStick,
     Number,
     as_given,
 )
-
-if TYPE_CHECKING:
-    from pytest_dp.basics.arrays import Floats
-    from pytest_dp.privacy.regions import Region
-
-
-from statistics import NormalDist
-from typing import TYPE_CHECKING
-
-from pytest_dp.privacy.guarantees import WithoutEps
 
 if TYPE_CHECKING:
     from pytest_dp.basics.arrays import Floats
@@ -133,7 +125,7 @@ def pure_to_renyi(eps: float, order: float) -> float:
 
 
 @dataclass(frozen=True)
-class AttackAUC(WithoutEps):
+class AttackAUC(Curve):
     """No attack scores an output with the record above one without it more often than `auc`.
 
     Ties count one half. An event with probabilities p and q makes an attack of area
@@ -148,16 +140,8 @@ class AttackAUC(WithoutEps):
     _parameter: ClassVar[str] = "auc"
 
     @cached_property
-    def _implication(self) -> ApproximateDP:
-        return ApproximateDP(0.0, 2 * self.auc - 1)
-
-    @property
     def region(self) -> Region:
-        return self._implication.region
-
-    @property
-    def hockey_sticks(self) -> tuple[HockeyStick, ...]:
-        return self._implication.hockey_sticks
+        return ApproximateDP(0.0, 2 * self.auc - 1).region
 
     def at(self, value: float) -> AttackAUC:
         return AttackAUC(value)
@@ -175,14 +159,8 @@ class AttackAUC(WithoutEps):
         below = _NORMAL.inv_cdf(min(max(value, 0.5), certain)) / _NORMAL.inv_cdf(self.auc)
         return below if value < certain else float("inf")
 
-    def delta_at(self, eps: float) -> float:
-        return self._implication.delta_at(eps)
-
-    def renyi_at(self, order: float) -> float:
-        return self._implication.renyi_at(order)
-
-    def largest_probability(self, q: Number) -> Number:
-        return self._implication.largest_probability(q)
+    def renyi_at(self, order: float) -> float:  # noqa: ARG002
+        return math.inf
 
     def _loss_shown(self, p: Floats, q: Floats) -> Floats:
         shown: Floats = (1 + p - q) / 2 * (1 - 1e-15)
