@@ -159,9 +159,6 @@ class AttackAUC(Curve):
         below = _NORMAL.inv_cdf(min(max(value, 0.5), certain)) / _NORMAL.inv_cdf(self.auc)
         return below if value < certain else float("inf")
 
-    def renyi_at(self, order: float) -> float:  # noqa: ARG002
-        return math.inf
-
     def _loss_shown(self, p: Floats, q: Floats) -> Floats:
         shown: Floats = (1 + p - q) / 2 * (1 - 1e-15)
         return shown

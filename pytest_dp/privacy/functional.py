@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -39,9 +38,6 @@ class _Functional(Curve):
         eps, delta = (values * self.scale for values in self.sticks)
         keep = eps < 700
         return Region.of_sticks(eps[keep], np.minimum(delta[keep], 1.0))
-
-    def renyi_at(self, order: float) -> float:  # noqa: ARG002
-        return math.inf
 
     def at(self, value: float) -> Self:
         other = replace(self, scale=value)

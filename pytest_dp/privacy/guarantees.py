@@ -125,9 +125,9 @@ class Guarantee(ABC):
 
         return bracket(is_enough, 0.0, 2 * LARGEST_EPS, relative=1e-12)[1]
 
-    @abstractmethod
-    def renyi_at(self, order: float) -> float:
-        """Return a bound on the divergence of an order from 1 up, rounded up; it may be inf."""
+    def renyi_at(self, order: float) -> float:  # noqa: ARG002
+        """Return a bound on the divergence of an order from 1 up, rounded up; infinite if none."""
+        return math.inf
 
     @abstractmethod
     def largest_probability(self, q: Number) -> Number:
