@@ -267,7 +267,10 @@ class RenyiDP(Curve):
         return min(self.region.delta_at(eps), *by_order)
 
     def renyi_at(self, order: float) -> float:
-        """Return divergences rise with the order, and (order - 1) times them is convex in it."""
+        """Return the bound between given orders, by two of their properties.
+
+        Divergences rise with the order, and (order - 1) times a divergence is convex in the order.
+        """
         known = [(1.0, 0.0), *((bounded, (bounded - 1) * bound) for bounded, bound in self.bounds)]
         bounds = [bound for bounded, bound in self.bounds if bounded >= order]
         for (low, at_low), (high, at_high) in combinations(sorted(known), 2):
@@ -294,7 +297,7 @@ class RenyiDP(Curve):
         return shown
 
     def shown_by_divergence(self, order: float, value: float) -> float:
-        """Return divergences of larger orders are as large or larger."""
+        """Return what the divergence proves of larger orders too, where it is no smaller."""
         units = [unit for bounded, unit in self.units if bounded >= order]
         return max(value, 0.0) / min(units) * (1 - 4e-16) if units else 0.0
 
