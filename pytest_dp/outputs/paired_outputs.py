@@ -19,12 +19,6 @@ MAX_SHOWN = 200_000
 """Numbers of the outputs that a check looks at. More take longer; fewer miss what is rare."""
 MIN_SHOWN = 8
 """Outputs that a check looks at, at least, however long they are."""
-MAX_SMALL = 1_000
-"""Objects of an output that are counted as what they hold alone. More: memory is underrated;
-fewer: it is overrated."""
-
-ROOM_OF_AN_OBJECT = 4
-"""What a number takes that is a Python object. Derived: 32 bytes against 8 in an array."""
 
 
 class PairedOutputs:
@@ -49,7 +43,7 @@ class PairedOutputs:
         self._tables[1].append((on_d, on_d2))
         self.pairs += len(on_d)
         self.coupled += len(on_d) if coupled else 0
-        self._room_of_output = self._room_of_output or size_of_output(on_d)
+        self._room_of_output = self._room_of_output or mean_leaves(on_d)
 
     def table(self) -> tuple[Table, Bools]:
         """Return all outputs that are kept, and which of them are on D."""
@@ -101,16 +95,6 @@ class PairedOutputs:
 def mean_leaves(table: Table) -> float:
     """Return the mean number of leaves of an output, estimated by the first few."""
     return max(1.0, float(np.mean(table.sizes[:8])))
-
-
-def size_of_output(table: Table) -> float:
-    """Return the memory that an output takes, in numbers of an array, judged by the first few.
-
-    In a long list or the like each number is an object, which takes four times as much.
-    """
-    leaves = mean_leaves(table)
-    in_arrays = isinstance(table.raw[0], np.ndarray | np.generic)
-    return leaves if in_arrays or leaves < MAX_SMALL else ROOM_OF_AN_OBJECT * leaves
 
 
 def copy_first(outputs: Outputs, number: int) -> Outputs:

@@ -16,6 +16,7 @@ from pytest_dp.data.ordering import in_turn
 from pytest_dp.data.record_pool import Positions, RecordPool, ThinPool
 from pytest_dp.data.record_relations import AddRemoveOne, OfRecords
 from pytest_dp.data.relations import Pair
+from pytest_dp.data.thinning import kept_rows
 from pytest_dp.data.types import Kind
 from pytest_dp.data.units import Step
 
@@ -35,9 +36,7 @@ def representative_rows(example: Any, relation: OfRecords) -> list[int] | None:
     """Return the rows of a large example that stand for all; None of others."""
     if not kind_of(example) or length(example) <= LARGE_ROWS:
         return None
-    from pytest_dp.data import thinning  # needs NumPy, and small examples do not
-
-    return thinning.kept_rows(example, relation.unit)
+    return kept_rows(example, relation.unit)
 
 
 def pools_of(
