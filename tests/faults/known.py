@@ -259,6 +259,14 @@ FAULTS = (
         "unit/test_exact_losses.py::test_bits_that_are_flipped_one_by_one",
     ),
     Fault(
+        "whole-draws-on-the-cut-left-out",
+        "oracles/open_numbers.py",
+        "cut = nearest - (by(self.at(nearest), 0) == upwards)",
+        "cut = nearest",
+        "A whole number that is compared with itself is on the wrong side.",
+        "unit/test_exact_draws.py::test_discrete_draws",
+    ),
+    Fault(
         "shared-draw-bounds-forgotten",
         "oracles/open_numbers.py",
         "            self.low = within",
