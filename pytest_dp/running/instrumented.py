@@ -74,20 +74,16 @@ def run_copy(
     call: Call,
     data: Any,
     instrument: Instrument,
-    names: Mapping[str, Any] | None = None,
     params: Mapping[str, Any] | None = None,
 ) -> Any:
     """Return the output of a run of a new copy, with the instrument already in place.
 
-    An `Input` in place of data is copied faster. Functions of the copy find what `names` has in
-    place of Python's own, and its parameters are changed to those of `params`.
+    An `Input` in place of data is copied faster. Its parameters are changed to those of `params`.
     """
     item = data if isinstance(data, Input) else Input(data)
     copied, (data,) = call.copy_alone(item.fresh())
     # These are no samples, as nothing is drawn.
     copied = replace(copied, params={**copied.params, **(params or {})}, made=Made())
-    if names:
-        shadow(copied.mechanism, names)
     output = copied.one(data, stand_in(instrument, RNG))
     if was_drawn_unasked():
         raise CannotInstrument("compiled code draws from its generator")
