@@ -112,10 +112,10 @@ class ClaimPairs(PairQueue[PairState]):
 def look_at_first_outputs(session: Session, pairs: ClaimPairs, state: PairState) -> None:
     """Say whether the mechanism refuses its inputs, and which record outputs may show.
 
-    Raises MechanismError if no run on any pair has returned.
+    Raises MechanismError if no run on any pair that the claim gives has returned.
     """
     _skip_rejected_input(session.sampler, session.claim.promise.inputs, pairs, state)
-    if pairs.all_seen:
+    if pairs.claimed and pairs.all_seen:
         examples = session.claim.promise.inputs
         check_raised(session.sampler, pairs.pool, session.pairs[0].d1, examples)
     look_for_target(session.settings, state)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
-from pytest_dp.auditors import sequential
+from pytest_dp.auditors import pairs_in_play, sequential
 from pytest_dp.auditors.pairs_in_play import ClaimPairs
 from pytest_dp.auditors.session import begin_session
 from pytest_dp.claiming.claim import expand
@@ -58,6 +60,21 @@ def test_urgent_pairs_apart_are_kept_for_a_second_audit():
     queue = ClaimPairs(source, claim, given, **urgent)
     assert looked_at(queue, 9) == [inside, given[0]]
     assert queue.left_out == [apart]
+
+
+@pytest.mark.parametrize("given", [[pair(0)], []], ids=["of the claim", "outside of it"])
+def test_only_pairs_of_the_claim_may_not_all_raise(monkeypatch, given):
+    checked = []
+    monkeypatch.setattr(pairs_in_play, "_skip_rejected_input", lambda *_: None)
+    monkeypatch.setattr(pairs_in_play, "look_for_target", lambda *_: None)
+    monkeypatch.setattr(pairs_in_play, "check_raised", lambda *_: checked.append(1))
+    queue = ClaimPairs(PairSource([pair(0)]), ApproximateDP(1.0), given, waiting=[pair(1)])
+    promise = SimpleNamespace(inputs=None)
+    session = SimpleNamespace(
+        sampler=None, settings=None, claim=SimpleNamespace(promise=promise), pairs=[pair(0)]
+    )
+    pairs_in_play.look_at_first_outputs(session, queue, queue.newcomer())
+    assert bool(checked) == bool(given)
 
 
 def test_proposers_take_turns_and_are_asked_until_they_have_nothing_left():
