@@ -51,6 +51,14 @@ WEAKER, STRONGER, OTHER = "weaker", "stronger", "not comparable"
 
 Entry = dict[str, Any]
 
+_FORMS: Mapping[str, type] = {
+    **dict.fromkeys(("promise", "relation", "params", "drawn", "effort"), dict),
+    **dict.fromkeys(("examples", "composes"), list),
+    **dict.fromkeys(("inputs", "hidden"), str),
+    "group": int,
+}
+"""The type of each field of an entry, where it has that field."""
+
 _DIGEST = re.compile(r"#([0-9a-f]{12})( \([\d,]+ records?\))?$")
 
 
@@ -290,6 +298,11 @@ def _checked_entries(
     if version != VERSION or not isinstance(entries, dict):
         raise damaged("is not a file of claims.")
     for name, entry in entries.items():
+        if not isinstance(entry, dict):
+            raise damaged(f"has {entry!r} for {name}, where the fields of a claim belong.")
+        for field, form in _FORMS.items():
+            if field in entry and not isinstance(entry[field], form):
+                raise damaged(f"has {field}={entry[field]!r} for {name}, not a {form.__name__}.")
         try:
             guarantee_of(entry["promise"])
         except (ClaimError, TypeError, ValueError, KeyError) as error:  # edited

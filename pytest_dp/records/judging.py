@@ -74,12 +74,16 @@ def _fields(entry: Entry) -> dict[str, Any]:
 def claim_changes(before: Entry, after: Entry) -> Iterator[FieldChange]:
     """Yield the differences between two entries of a claim, by the order of each field.
 
-    Raises ClaimError if the earlier one is no entry.
+    Values of a file that was edited may be of any type; those that no order knows are not
+    comparable.
     """
     old, new = _fields(before), _fields(after)
     for name in dict.fromkeys((*old, *new)):
         one, other = (said.get(name, _USUAL.get(name)) for said in (old, new))
-        verdict = _verdict(name, one, other) if one != other else ""
+        try:
+            verdict = _verdict(name, one, other) if one != other else ""
+        except (TypeError, ValueError, KeyError):
+            verdict = OTHER
         if verdict:
             yield FieldChange(name, _text(name, one, other), _text(name, other, one), verdict)
 
@@ -91,7 +95,7 @@ def _text(name: str, value: Any, other: Any) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
     if isinstance(value, list | tuple):
-        return ", ".join(value) or ("nothing" if name == "composes" else "none")
+        return ", ".join(map(str, value)) or ("nothing" if name == "composes" else "none")
     return "not given" if value is None else str(value)
 
 

@@ -138,6 +138,11 @@ DAMAGES = {
         json.dumps({"claims": {COUNT: {"promise": {"eps": -1}}}, "version": 1}),
         "is not a promise: Invalid eps=-1",
     ),
+    "a claim that is a number": (json.dumps({"claims": {COUNT: 3}, "version": 1}), "has 3 for"),
+    "examples that are a number": (
+        json.dumps({"claims": {COUNT: {"promise": {"eps": 1}, "examples": 3}}, "version": 1}),
+        "has examples=3",
+    ),
 }
 
 

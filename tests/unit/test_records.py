@@ -186,6 +186,16 @@ def test_what_has_changed(old, new, verdicts):
     ] == verdicts
 
 
+@pytest.mark.parametrize("value", [None, "many", [1, [2]], {"a": 1}, True, -1], ids=repr)
+def test_edited_values_are_compared_without_an_error(value):
+    new = of(eps=1.0, inputs=[[1]], neighbors="add_remove_one", max_samples=1000)
+    for field in ("relation", "effort"):
+        for name, usual in new[field].items():
+            edited = new | {field: new[field] | {name: value}}
+            found = [str(change) for change in claim_changes(edited, new)]
+            assert bool(found) == (value != usual), (name, found)
+
+
 def kinds(recorded, now, known=()):
     """What becomes of claims on record, given what a run has found."""
     on_record = counterparts(recorded, now, {*known})
