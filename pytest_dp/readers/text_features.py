@@ -39,8 +39,8 @@ what tells inputs apart is missed."""
 SAMPLED_TEXTS = 2_000
 """Texts that are looked at to choose features. More take longer; fewer miss what is rare."""
 MAX_NUMBERS = 6
-"""Numbers in a text, and words of 32 bits in a number, that are features. More: models learn noise
-by heart; fewer: what tells inputs apart is missed."""
+"""Numbers in a text that are features. More: models learn noise by heart; fewer: what tells inputs
+apart is missed."""
 MIN_SHARE = 0.01
 """Share of the outputs that a text has to be in. Larger: rare telling texts are missed; smaller:
 models learn noise by heart."""
@@ -48,7 +48,7 @@ MAX_FEATURES = 16
 """Features that are kept of a group. More: models learn noise by heart; fewer: what tells inputs
 apart is missed."""
 
-ESSENTIAL = ("len", "float", "numbers", "number", "less", "modulo", "word", "size", "is")
+ESSENTIAL = ("len", "float", "numbers", "number", "modulo", "is")
 """Readings that tell so much that they are never left out in favour of others."""
 
 NUMBERS_IN = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
@@ -147,12 +147,8 @@ def readings(place: str, table: Table) -> list[Reading]:
 _Wanted = list[tuple[str, Any]]
 
 
-def _readings_of_integers(integers: list[int]) -> _Wanted:
-    middle = sorted(integers)[len(integers) // 2]
-    wanted: _Wanted = [("float", 0), ("less", middle), ("size", 0)]
-    wanted += [("modulo", modulus) for modulus in (2, 10, 1_000, 2**32)]
-    words = min(max(number.bit_length() for number in integers) // 32, MAX_NUMBERS)
-    return wanted + [("word", i) for i in range(1, words + 1)]
+def _readings_of_integers(_: list[int]) -> _Wanted:
+    return [("float", 0), *(("modulo", modulus) for modulus in (2, 10, 1_000, 2**32))]
 
 
 def _readings_of_kinds(kinds: list[str]) -> _Wanted:
@@ -215,10 +211,7 @@ READERS: dict[str, tuple[_Reader, str]] = {
     "is": (lambda kind, wanted: float(kind == wanted), "raises {1}"),
     "has": (lambda text, word: float(word in text), "{1!r} in {0}"),
     "starts": (lambda text, start: float(text.startswith(start)), "{}.startswith({!r})"),
-    "less": (lambda number, less: _as_float(number - less, 0), "{} - {}"),
     "modulo": (lambda number, modulus: float(number % modulus), "{} % {}"),
-    "word": (lambda number, i: float((number >> 32 * i) % 2**32), "({} >> 32 * {}) % 2**32"),
-    "size": (lambda number, _: float(number.bit_length()), "{}.bit_length()"),
 }
 """What is read: how, and how it is written; ``numbers`` are those that stand in a text."""
 _WRITTEN = {
