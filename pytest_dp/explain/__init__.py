@@ -29,7 +29,12 @@ from pytest_dp.explain.missing_noise import (
     find_shared_noise,
 )
 from pytest_dp.explain.runs import ENDS, PairRuns
-from pytest_dp.explain.scale_and_movement import LOSS_ERROR, ROUNDING, compare_with_movement
+from pytest_dp.explain.scale_and_movement import (
+    LOSS_ERROR,
+    ROUNDING,
+    compare_with_movement,
+    measure_noise,
+)
 from pytest_dp.explain.tracing import find_parting
 from pytest_dp.outputs.leaves import as_float
 from pytest_dp.privacy.guarantees import Guarantee
@@ -105,6 +110,7 @@ def _findings(
         find_missing_noise(runs, claim),
         find_shared_noise(runs),
         compare_with_movement(runs, claim, lower, pairs),
+        measure_noise(runs, claim, lower),
         find_unequal_values(runs, claim, lower),
         find_parting(runs),
         find_helpful_noise(runs, event, claim, lower),

@@ -2,6 +2,8 @@
 
 Draws that, moved as far as the data differ, undo the difference bound the loss by what the moves
 cost (`pytest_dp.oracles`). The same says how much more noise is enough, on every pair of a claim.
+Where no such moves are known, the standard deviation of a number that always moves as far is
+measured.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from pytest_dp.explain.findings import (
     format_places,
     together_with,
 )
-from pytest_dp.explain.runs import ENDS, WHOLE, PairRuns, place_of
+from pytest_dp.explain.runs import ENDS, LOOK_RUNS, MANY_RUNS, WHOLE, PairRuns, place_of
 from pytest_dp.oracles.alignment import Alignment, Move, align
 from pytest_dp.oracles.checking import Memory, NotAligned
 from pytest_dp.oracles.shift_loss import LossBound
@@ -35,6 +37,9 @@ from pytest_dp.privacy.guarantees import Guarantee
 from pytest_dp.running.generator_stand_ins import CannotInstrument, Site
 from pytest_dp.running.laws import LAPLACE, NORMAL, Law
 
+MIN_TOO_SMALL = 1.25
+"""How many times too small the noise of an output is, at least, to be named. Larger: leaks are not
+named; smaller: chance is."""
 ROUNDING = 1e-9
 """Relative error of a parameter. Smaller: rounding makes what is enough too little."""
 
@@ -157,6 +162,46 @@ def _proved_by_tails(bound: LossBound, claim: Guarantee) -> float:
     p, q = (np.exp(law.log_above(THRESHOLDS - moved)) for moved in (shift, 0.0))
     exact = (q > LOSS_ERROR) & (p < 1 - LOSS_ERROR)  # else digits of claimed curves are lost
     return float(np.max(claim.shown_by(p, q), initial=0.0, where=exact))
+
+
+def measure_noise(runs: PairRuns, claim: Guarantee, lower: float) -> Iterator[Finding]:
+    """Yield the line of a number whose standard deviation is too small for how far it moves."""
+    for place in runs.differing if claim.parameter == "eps" and not claim.delta else ():
+        lines = runs.lines_of(place)
+        if place in WHOLE or not lines:
+            continue
+        move, deviation = _move_and_deviation(runs, place, LOOK_RUNS)
+        if move < claim.claimed * deviation / 2:
+            continue  # far from too much: not worth more runs
+        move, deviation = _move_and_deviation(runs, place, MANY_RUNS)
+        needed = math.sqrt(2) * move / claim.claimed
+        if not deviation or needed <= MIN_TOO_SMALL * deviation:
+            continue
+        line = max(lines, key=lambda line: (line.file, line.line))
+        others = together_with([other for other in lines if other != line])
+        text = (
+            f"{place} differs by {format_number(move)} between D and D' in all runs on the same "
+            f"random numbers. Its noise, drawn here{others}, has a standard deviation of "
+            f"{deviation:.2g}; Laplace noise for eps = {format_number(claim.claimed)} would have "
+            f"{needed:.2g}"
+        )
+        yield Finding("too little noise", line, text, loss=lower)
+        yield from find_caller(runs.draw_at(line).stack, lower)
+        return
+
+
+def _move_and_deviation(runs: PairRuns, place: str, count: int) -> tuple[float, float]:
+    """Return how far a number on D is from that on D', and its standard deviation.
+
+    0 and infinity where it is no number, or does not always move as far.
+    """
+    values = [runs.values(side, place, count) for side in (0, 1)]
+    if all(isinstance(value, float) for of_side in values for value in of_side):
+        here, there = np.array(values, dtype=float)
+        size = float(np.abs([here, there]).max())
+        if np.isfinite(size) and np.ptp(here - there) <= 1e-9 * size:
+            return float(abs(here[0] - there[0])), float(here.std())
+    return 0.0, math.inf
 
 
 def advise_more_noise(
