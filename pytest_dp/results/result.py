@@ -119,8 +119,9 @@ class Result(Outcome):
         Wall-clock time.
     resolution : float
         The smallest true `parameter` that this run would have caught with 95 % power on the pairs
-        and events that it tried (approximate); infinite if it could have caught nothing. At least
-        ``may_lose``. For an exact pass the loss itself, for an aligned pass its upper bound.
+        and events that it tried (approximate); infinite if it could have caught nothing, and for
+        violations. At least ``may_lose``. For an exact pass the loss itself, for an aligned pass
+        its upper bound.
     may_lose : float or None
         The largest `parameter` that the mechanism may have now on the pairs that were tried, with
         room for chance (approximate); infinite if a claim with a delta may be broken beside any
