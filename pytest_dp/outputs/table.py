@@ -186,10 +186,10 @@ class Table:
 
     def _part(self, keep: Ints | slice, leaves: Ints | slice) -> Table:
         """Return the table of some outputs and their leaves, with the places and readings."""
-        raw: Outputs
+        raw: Outputs = ()  # of an extract
         if isinstance(keep, slice) or isinstance(self.raw, np.ndarray):
             raw = self.raw[keep]  # type: ignore[index]
-        else:
+        elif not self.is_extract:
             raw = [self.raw[at] for at in keep.tolist()]
         part = Table(
             self.structures,

@@ -92,6 +92,7 @@ def test_what_is_kept_is_in_the_order_of_its_batches_whatever_it_is(outputs):
     assert (kept.pairs, kept.coupled) == (100, 30)
     kept.keep_only(list(about(outputs)))
     assert kept.table()[0].is_extract
+    assert len(kept.table()[0].rows(on_d)) == 100
     np.testing.assert_array_equal(hashes(kept.table()[0]), hashes(table)[order])
     np.testing.assert_array_equal(hashes(kept.examples()), hashes(table)[order])
 
