@@ -315,12 +315,14 @@ def _delta_of_bound(bound: LossBound, eps: float) -> tuple[float, float]:
 def _held_against_real_runs(
     call: Call, known: Sequence[tuple[tuple[Any, Any], EnumeratedPair]], deadline: Deadline
 ) -> None:
-    """Hold what is known of each input of each pair against real runs; these share the level.
+    """Compare the enumerated outputs of each input of each pair with real runs on that input.
+
+    The level of the test is divided by the number of inputs.
 
     Raises
     ------
     CannotInstrument
-        If an input refutes it, or all runs raise.
+        If real runs refute what was enumerated of an input, or all runs raise.
     OutOfTime
         If there is no time for the runs.
     """

@@ -156,7 +156,10 @@ def _with_nobody(session: Session, example: Any) -> list[tuple[Any, Any]]:
 
 
 def _with_blame(session: Session, result: AuditResult, root: Path | None) -> AuditResult:
-    """Return the result with what explainers say of the counterexample."""
+    """Return the result with the lines to blame and the idle fields that explainers find.
+
+    Explainers that failed add a note. A result without a counterexample is returned unchanged.
+    """
     example = result.counterexample
     if example is None:
         return result

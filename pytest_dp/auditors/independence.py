@@ -103,7 +103,7 @@ def _unlike(inside: Bools, group: Ints, what: str) -> str:
 
 
 def examples_of(starts: Starts) -> str:
-    """Return two outputs of each of the first starts, as text."""
+    """Return the first and the last output of each of the first three starts, as text."""
     return "; ".join(f"{safe_repr(start[0])}, {safe_repr(start[-1])}" for start in starts[:3])
 
 

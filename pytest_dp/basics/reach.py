@@ -40,7 +40,7 @@ def reach(*roots: tuple[Any, str], foreign: bool = False) -> Iterator[tuple[Any,
     to look into installed packages too, last and not as far.
     """
     seen: dict[int, Any] = {}  # objects are held, so that no id is used twice
-    homes = {root_of(_module_of(_unwrap(root))) for root, _ in roots}
+    homes = {root_of(_module_name_of(_unwrap(root))) for root, _ in roots}
     near, far = deque(roots), deque[tuple[Any, str]]()
     left = {True: 5 * 1_000, False: 1_000 // 2 if foreign else 0}
     while near or far:
@@ -49,7 +49,7 @@ def reach(*roots: tuple[Any, str], foreign: bool = False) -> Iterator[tuple[Any,
             yield value, place
         elif id(value) not in seen:
             seen[id(value)] = value
-            home = root_of(_module_of(value))
+            home = root_of(_module_name_of(value))
             is_near = home in (*homes, "numpy") or not is_installed(sys.modules.get(home))
             if not (is_near or foreign):
                 continue
@@ -70,8 +70,8 @@ def _unwrap(root: Any) -> Any:
     return root
 
 
-def _module_of(obj: Any) -> Any:
-    """Return the module of a function, of a class, or of an object's class."""
+def _module_name_of(obj: Any) -> Any:
+    """Return the name of the module of a function, of a class, or of an object's class."""
     if type(obj) in (types.FunctionType, types.BuiltinFunctionType):
         return obj.__module__
     return type.__getattribute__(obj if issubclass(type(obj), type) else type(obj), "__module__")

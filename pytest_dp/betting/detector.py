@@ -158,7 +158,10 @@ def fit_detector(
 
 
 def halves_of(table: Table) -> tuple[tuple[Bools, Bools], tuple[Bools, Bools]]:
-    """Return which rows are early pairs and which late ones, and the same the other way round."""
+    """Return masks of the rows to fit on and of those to score: early and late pairs, then swapped.
+
+    Rows i and i + n/2 of n rows are a pair.
+    """
     pairs = len(table) // 2
     early = np.arange(len(table)) % pairs < pairs // 2
     return (early, ~early), (~early, early)

@@ -65,8 +65,8 @@ def rebuilt(example: Any, records: Sequence[Any]) -> Any:
     return made
 
 
-def no_dataset(value: Any) -> str:
-    """Explain why an object is not a dataset."""
+def why_no_dataset(value: Any) -> str:
+    """Return the end of a sentence on an object: ``of type int, is not a dataset. Allowed: …``."""
     lengths = column_lengths(value) if isinstance(value, dict) else None
     if lengths:
         return (
@@ -149,7 +149,7 @@ def _columns_of_table(value: Any) -> tuple[Any, ...]:
 def _type_of_dataset(value: Any) -> DataType:
     data = type_of(value)
     if data is None:
-        raise ClaimError(f"{describe(value)}, {no_dataset(value)}.")
+        raise ClaimError(f"{describe(value)}, {why_no_dataset(value)}.")
     return data
 
 

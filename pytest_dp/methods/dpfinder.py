@@ -74,7 +74,7 @@ class _Estimated:
 
     @property
     def least_loss(self) -> float:
-        """The loss less its error; infinite where the output came on one input only."""
+        """The loss less its error, at least 0; infinite if the output came on one input only."""
         return self.loss if math.isinf(self.loss) else max(self.loss - self.error, 0.0)
 
     @property

@@ -97,7 +97,7 @@ class Smoothing(Branching):
         self.weights = np.ones((1, 1))
 
     def takes(self, law: Law) -> bool:
-        """Return all laws but those of few whole numbers, which are branches."""
+        """Return whether draws of a law are numbers here: all but those of few whole numbers."""
         return law.family is not INTEGERS or law.parameter > MAX_BRANCHES
 
     def choose(self, weights: Sequence[Weight]) -> int:

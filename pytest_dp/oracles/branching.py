@@ -144,7 +144,7 @@ class Branching(Instrument):
         raise NotImplementedError
 
     def integer(self, count: int, low: int = 0) -> Any:
-        """Return one of `count` whole numbers from `low` on, all equally likely."""
+        """Return the number, of `count` from `low` on, that this path takes: a branch for each."""
         return low + (self.choose([Fraction(1, count)] * count) if count > 1 else 0)
 
     def random_bytes(self, count: int) -> bytes:
@@ -173,7 +173,10 @@ class Branching(Instrument):
         return not law.lattice
 
     def _standard(self, request: Request) -> Standard | None:
-        """Return the law, scale and location of draws that are deferred numbers."""
+        """Return the law, scale and location of draws that are deferred; None if they are branches.
+
+        Raises CannotInstrument for `out=`, small dtypes, and arguments that are not traced.
+        """
         standard_of = draw_kind_of(request).standard
         if standard_of is None:
             return None

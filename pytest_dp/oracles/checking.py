@@ -87,9 +87,10 @@ class Memory:
         return int(of_other and not of_one)
 
     def runs_on(self, key: Any, data: Any, plan: Plan) -> dict[Any, ReplayedRun]:
-        """Return the runs on an input so far, by the seeds of their numbers.
+        """Return the runs on an input by the seeds of their draws: a dict, which callers add to.
 
-        Inputs of one key are equal.
+        Inputs of one `key` are equal; `data` is held so that its id stays its own. The inputs used
+        longest ago are forgotten.
         """
         kept = self.runs.pop((key, *plan.key), (data, {}))
         while len(self.runs) >= MAX_INPUTS_KEPT:

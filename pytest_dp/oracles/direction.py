@@ -327,7 +327,10 @@ class Direction:
         return replace(bound, varies=len(shifts) > 1)
 
     def _shift_of_path(self, numbers: Numbers, ours: ReplayedRun) -> Shift:
-        """Return the cheapest shift on the path of a run, by a run that takes the same."""
+        """Return the cheapest shift with which the other input takes the path of a run, `ours`.
+
+        Raises NotAligned if there is none, or if a line needs another shift than in earlier runs.
+        """
         found = self._shift_and_target(numbers, ours)
         if found is None:
             raise NotAligned(OUTPUTS_DIFFER)

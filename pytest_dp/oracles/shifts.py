@@ -279,7 +279,7 @@ def solve_shift(pairing: Pairing, replays: Sequence[Numbers], start: Shift) -> S
 
 
 def _round_shifts(shift: Floats) -> Floats:
-    """Return shifts of few decimals, but for errors of the solution, with these decimals."""
+    """Return the shifts, each rounded if rounding changes it by less than the solver's error."""
     short = np.round(shift, DECIMALS)
     close = np.abs(shift - short) <= 1e-3 * 10.0**-DECIMALS * np.maximum(np.abs(short), 1.0)
     rounded: Floats = np.where(close, short, shift)

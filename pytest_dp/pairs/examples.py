@@ -175,7 +175,7 @@ class Examples(Bounds):
         return columns_of(entry.row for entry in self._known.values())
 
     def _named(self, record: Any) -> dict[Hashable, Any]:
-        """Return the values of a record by name or place; values of a frame by column."""
+        """Return a record as a dict: values by field or place; those of a frame's row by column."""
         named = _inner(record)
         names = self._names
         return dict(zip(names, named.values(), strict=False)) if names else named

@@ -56,7 +56,7 @@ with constant draws: beyond this number the run is given up."""
 MAX_ENDLESS = 3
 """Runs at one point that draw without end, after which none is made there."""
 GOLDEN, SILVER = 0.6180339887498949, 0.41421356237309515
-"""Fractions of which no two multiples coincide: draws at points away from the centre differ."""
+"""Fractions of which no two multiples coincide, by which draws away from the centre differ."""
 FAR_POINTS = 100
 """Points from here on are up to six times as far from the centre: noise that rarely comes."""
 CENTRE, AWAY = 0, 1
@@ -229,7 +229,10 @@ def _centre(law: Law) -> float:
 
 
 def _away(law: Law, number: int, count: int, point: int) -> Floats:
-    """Return how far from the centre draws are, in scales: no two of a run by the same."""
+    """Return how far from the centre the `count` draws of a call are at a point, in scales.
+
+    Each call of a run has its `number`. Continuous draws differ; whole and bounded ones may agree.
+    """
     spots = np.asarray(
         (GOLDEN * np.arange(1, count + 1) + SILVER * (number + 1) * (2 * point - 1)) % 1, float
     )

@@ -98,7 +98,7 @@ class Screener:
         return Screened()
 
     def unreached(self) -> list[Any]:
-        """Return the places of the mechanism's code that no input reached, in the end."""
+        """Return the lines of the mechanism that no input reached: none, as runs are not traced."""
         return []
 
 

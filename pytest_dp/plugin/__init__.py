@@ -33,7 +33,7 @@ _MENTION = b"dp_claim"
 
 
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
-    """Add an option ``--dp-…`` and an ini key ``dp_…`` for each setting."""
+    """Register the plugin's state, and add an option and an ini key for each setting."""
     pluginmanager.register(ClaimSession(parser), PLUGIN)
     group = parser.getgroup("dp", "differential privacy claims (pytest-dp)")
     for name, field in OPTIONS.items():

@@ -72,7 +72,7 @@ class ClaimSession:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_configure(self, config: pytest.Config) -> None:
-        """Keep a way to write to the terminal while pytest captures what tests print."""
+        """Keep `config`, and a copy of standard error from before pytest captures it."""
         self._config = config
         with suppress(OSError):  # there is none
             self.stderr = os.dup(2)

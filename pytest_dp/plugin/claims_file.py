@@ -108,7 +108,7 @@ class ClaimsFile:
     def pytest_collection_modifyitems(
         self, items: list[pytest.Item]
     ) -> Generator[None, object, object]:
-        """Look at the tests before any are left out, and after."""
+        """Describe each test with a claim in `tests`, and whether it was left out of the run."""
         before = [item for item in items if item.get_closest_marker(MARKER) is not None]
         outcome = yield
         left = {id(item) for item in items}

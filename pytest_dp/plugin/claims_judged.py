@@ -167,7 +167,10 @@ def _write(seen: ClaimsFile) -> None:
 
 
 def _collected_claims(seen: ClaimsFile, recorded: Mapping[str, Entry]) -> Iterator[Collected]:
-    """Yield the claims of all tests, with what is known of each."""
+    """Yield each audit of each test, or the claim of a test that was not run, and its id on record.
+
+    Claims that are broken, as their tests expect, are left out.
+    """
     audits = {
         node: seen.audited.get(node, [(1, test["entry"], False)])
         for node, test in seen.tests.items()

@@ -256,7 +256,10 @@ class Guided:
 
 
 def _move_numbers(drawn: DrawnValue, steps: Mapping[int, float]) -> Choices:
-    """Return the choices with some numbers moved."""
+    """Return the choices of a value, the number at each place in `steps` moved by its step.
+
+    Places without a number stay. Bounds are not checked.
+    """
     choices = list(drawn.choices)
     for at, by in steps.items():
         if 0 <= at < len(choices) and type(choices[at]) in (int, float):

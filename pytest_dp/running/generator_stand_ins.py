@@ -246,7 +246,10 @@ class Instrument:
         raise CannotInstrument(self.refusal)
 
     def is_over(self) -> bool:
-        """Return whether the run is refused, so that all its numbers are plain ones from now on."""
+        """Return whether the run is refused, so that real generators give its further numbers.
+
+        A call from another thread or process is noted, which refuses the run.
+        """
         if self._home != here():
             self.note(ELSEWHERE)
         return bool(self.refusal)

@@ -101,7 +101,7 @@ class Attacks:
 
 
 def no_attacks(bins: int, rungs: int) -> Attacks:
-    """Return an empty set of attacks."""
+    """Return no attacks: arrays of shapes (1, bins, 0) and (rungs, 0)."""
     nothing = np.zeros((1, bins, 0))
     return Attacks(nothing, nothing, np.zeros((rungs, 0)))
 
