@@ -37,6 +37,9 @@ violations are missed that show by little."""
 MAX_CONFIRMING_RUNS = 2_048
 """Runs that are set aside to confirm a violation, at most. More: less is left to bet with; fewer:
 violations of large efforts are confirmed by less."""
+MIN_CONFIRMING_RUNS = 80
+"""The same at least, up to a quarter of the effort: 32 runs of copies on either input, and some to
+spare. Fewer: small efforts are exceeded."""
 SHOWN_RUNS = 16_000
 """Runs that show a violation that was soon found. More take longer; fewer: bounds are wider."""
 TIMES_SHOWN = 2
@@ -112,11 +115,16 @@ class Budget:
     @property
     def to_test(self) -> int:
         """Samples that are left for a test; a violation takes some more to be confirmed."""
-        return max(int(self.left - min(RESERVE * self.max_samples, MAX_CONFIRMING_RUNS)), 0)
+        return max(int(self.left - min(self._reserve, MAX_CONFIRMING_RUNS)), 0)
+
+    @property
+    def _reserve(self) -> float:
+        least = min(MIN_CONFIRMING_RUNS, self.max_samples / 4)
+        return max(RESERVE * self.max_samples, least)
 
     def most_bet(self, for_outside: float = 0.0) -> float:
         """Return after how many runs bets end, if this share is kept for pairs outside."""
-        return (1 - RESERVE - for_outside) * self.max_samples
+        return (1 - for_outside) * self.max_samples - self._reserve
 
     def limit_samples(self, most: int) -> None:
         """Leave so many samples at most."""

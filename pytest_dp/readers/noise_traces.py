@@ -1,12 +1,14 @@
 """Traces that noise leaves behind, where it cancels out: shared noise, and noise that was rounded.
 
-If ``a = s + z`` and ``b = c + 2 z``, then ``2 a - b`` has no noise left. Outputs to which noise was
+If ``a = s + z`` and ``b = c + 2 z``, then ``2 a - b`` has no noise left; and if the noise is a
+factor of both, the difference of their logarithms has none. Outputs to which noise was
 added in multiples of a step leave the same remainder modulo the step every time. Such traces are
 looked for in outputs on one input at a time, since only the noise moves those.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass, replace
 
@@ -57,12 +59,13 @@ missed."""
 
 @dataclass(frozen=True, slots=True)
 class NoiseRelation:
-    """A weighted sum of a few numbers of an output."""
+    """A weighted sum of a few numbers of an output, or of the logarithms of their sizes."""
 
     places: tuple[str, ...]
     weights: tuple[float, ...]
     digits: int | None = None
     """To which it is rounded, where it is exact but for errors of floating-point numbers."""
+    of_logs: bool = False
 
     def values(self, table: Table) -> Floats:
         """Return its value for every output, shape (n,); NaN where some place has no number."""
@@ -73,14 +76,15 @@ class NoiseRelation:
         with np.errstate(all="ignore"):
             total = np.zeros(len(numbers[0]))
             for number, weight in zip(numbers, self.weights, strict=True):
-                total = total + weight * number
+                total = total + weight * (np.log(np.abs(number)) if self.of_logs else number)
             return total if self.digits is None else np.round(total, self.digits)
 
     def __str__(self) -> str:
         text = ""
         for place, weight in zip(self.places, self.weights, strict=True):
             size = "" if abs(weight) == 1 else f"{abs(weight):.12g}"
-            text += (" + " if weight > 0 else " - ") + (f"{size}*" if size else "") + place
+            text += (" + " if weight > 0 else " - ") + (f"{size}*" if size else "")
+            text += f"log(abs({place}))" if self.of_logs else place
         text = text.removeprefix(" + ")
         return text if self.digits is None else f"round({text}, {self.digits})"
 
@@ -107,16 +111,16 @@ def relations(places: list[str], numbers1: Floats, numbers2: Floats) -> list[Noi
         return []
     by_key: dict[tuple[object, ...], NoiseRelation] = {}
     with np.errstate(all="ignore"):
-        for side in (numbers1, numbers2):
-            columns, usable = _usable(side)
+        for side, of_logs in itertools.product((numbers1, numbers2), (False, True)):
+            columns, usable = _usable(np.log(np.abs(side)) if of_logs else side)
             for weights in _exact_relations(usable):
                 at = np.flatnonzero(weights)
                 named = tuple(places[columns[k]] for k in at)
-                relation = NoiseRelation(named, tuple(weights[at].tolist()))
+                relation = NoiseRelation(named, tuple(weights[at].tolist()), of_logs=of_logs)
                 involved = [numbers[:, columns[at]] for numbers in (side, numbers1, numbers2)]
                 rounded = _round_relation(relation, *involved)
                 if rounded is not None:
-                    by_key.setdefault((rounded.places, rounded.weights), rounded)
+                    by_key.setdefault((rounded.places, rounded.weights, of_logs), rounded)
     return list(by_key.values())
 
 

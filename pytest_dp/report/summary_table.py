@@ -316,7 +316,7 @@ def estimate_text(record: Record) -> str:
     if not known.unseen:
         return said
     often = numbers.format_count(int(1 / known.unseen))
-    return f"{said}; what happens in less than 1 of {often} runs may go unseen"
+    return f"{said}; what happens in fewer than 1 of {often} runs may go unseen"
 
 
 def _grade_text(record: Record) -> str:

@@ -48,7 +48,7 @@ CHECKED_SHARE = 0.05
 TRIAL_RUNS = 2
 """Runs that are made before anything is known: one may take a second. More take longer; fewer show
 less."""
-TRIAL_ROWS = 16
+TRIAL_ROWS = 24
 """Rows of the calls of a trial. More take longer; with fewer, draws that depend on others now and
 then, as by rejection, are seen late."""
 ROW_CHILD = 1_000

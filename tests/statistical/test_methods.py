@@ -200,7 +200,7 @@ def blocks(records, rng, size):
 def test_rows_that_are_not_independent_are_no_violation(mechanism, method):
     for seed in range(2):
         common = {"vectorized": "size", "max_samples": 20_000, "n_jobs": 1, "method": method}
-        with suppress(MechanismError):
+        with suppress(ClaimError, MechanismError):
             assert not audit(mechanism, eps=1.0, **COUNTS, seed=seed, **common).violated
 
 

@@ -42,8 +42,8 @@ def rounded_before_a_mean(d, rng):
 
 
 AT_ONCE = {
-    shared_in_lists: "use the same random numbers",
-    shared_factor: "use the same random numbers",
+    shared_in_lists: "share their noise",
+    shared_factor: "share their noise",
     rounded_noise: "a grid with steps of 0.1",
     rounded_before_a_mean: "a grid with steps of",
 }
