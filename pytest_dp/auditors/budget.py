@@ -20,6 +20,9 @@ from pytest_dp.running.sampler import Sampler
 # Shares of alpha
 COUPLED_SHARE = 0.95
 """Share of alpha for bets on coupled draws; what is left is for a start without them."""
+DIVERGENCE_SHARE = 0.5
+"""Share of alpha for a divergence, where it is shown beside events. Larger: events need more
+samples; smaller: divergences."""
 SHARE_OF_FEW = 0.02
 """Share of alpha for counts that time has ended. Larger: all counts show less; smaller: those that
 were cut off show less."""

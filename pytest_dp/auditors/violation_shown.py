@@ -17,22 +17,32 @@ import numpy as np
 
 from pytest_dp.auditors import held_out
 from pytest_dp.auditors.betting_audit import BettingAudit
-from pytest_dp.auditors.pair_state import PairState
+from pytest_dp.auditors.budget import DIVERGENCE_SHARE
+from pytest_dp.auditors.pair_state import PairState, joints_of
 from pytest_dp.auditors.witness import Witness, find_attack, likelier_first, with_examples
 from pytest_dp.basics.errors import MechanismError
+from pytest_dp.betting.detector import Reader
 from pytest_dp.data.relations import OfRecords
 from pytest_dp.outputs.raised import Raised
 from pytest_dp.pairs import Pair
-from pytest_dp.privacy import Guarantee
+from pytest_dp.privacy import Guarantee, Renyi
 from pytest_dp.protocols import Search
 from pytest_dp.registry import load
 from pytest_dp.results.outcome import Pictures
-from pytest_dp.results.result import Counterexample
+from pytest_dp.results.result import Counterexample, Distance
 from pytest_dp.running.coupling import CannotCouple
 from pytest_dp.running.deadline import OutOfTime
+from pytest_dp.running.streams import Purpose
 from pytest_dp.statistics.event_test import NO_COUNTS, Bound, Counts
 from pytest_dp.statistics.ledger import suspicion
+from pytest_dp.statistics.soft_bets import best_bet
 
+MIN_COUNTED = 4_000
+"""Pairs of outputs in which a divergence is counted, at least. More take longer; fewer: bounds are
+wider."""
+MAX_COUNTED = 50_000
+"""Pairs of outputs in which a divergence is counted, at most. More take longer; fewer: bounds are
+wider."""
 SHRINKING_TIME = 0.5
 """Share of the time for what is shown in which smaller pairs are looked for. Larger: bounds are
 wider; smaller: pairs are larger."""
@@ -181,6 +191,9 @@ def _counted_fields(bets: BettingAudit, broken: PairState, played: BettingAudit)
     session, bet = bets.session, broken.outputs.pairs
     fields: dict[str, Any] = {"lower": played.ledger.lower}
     _look_closer(bets, broken)
+    distance = _in_time(bets, partial(_count_divergence, bets, broken))
+    if distance is not None:
+        fields["lower"] = max(fields["lower"], distance.lower)
     witness = find_attack_in_time(bets, [broken], session.guarantee)
     if witness is None:
         return fields
@@ -191,15 +204,45 @@ def _counted_fields(bets: BettingAudit, broken: PairState, played: BettingAudit)
         tested = held_out.count_witness(session, bets.pool, witness, total, refuted=True)
         if tested is not None:
             held_out.check_independent(session.sampler.name, witness, tested)
+            if distance is not None:
+                tested = replace(tested, share=tested.share * (1 - DIVERGENCE_SHARE))
             shown = held_out.bound_of(session.guarantee, session.budget.alpha, tested)
             fields["strongest"] = held_out.describe_attack(shown, witness)
             fields["loss"] = shown.loss
             fields["lower"] = max(fields["lower"], shown.lower)
             pictures = held_out.pictures_of(shown, tested, violated=True)
     with suppress(OutOfTime):
-        fields["counterexample"] = counterexample_in_time(bets, witness, shown, bet)
+        example = counterexample_in_time(bets, witness, shown, bet)
+        fields["counterexample"] = replace(example, divergence=distance)
     fields["pictures"] = held_out.with_curve(pictures, witness)
     return fields
+
+
+def _count_divergence(bets: BettingAudit, state: PairState) -> Distance | None:
+    """Return a lower bound on a divergence, on held-out samples: what no single event can show.
+
+    None if the claim bounds none, or nothing can be shown. The bet on it is fixed by what is known
+    of the pair; the samples that it is settled on are drawn afterwards. Raises CannotCouple if
+    outputs were to share their random numbers, and turn out not to.
+    """
+    session, record = bets.session, state.record
+    guarantee, budget = session.guarantee, session.budget
+    if not guarantee.divergences or len(record.joint[0]) < 2:
+        return None
+    pairs = int(np.clip(4 * state.drawn, MIN_COUNTED, MAX_COUNTED))
+    pairs = int(min(pairs, budget.to_test / 4, budget.shown_runs / 4))
+    if pairs < 2:
+        return None
+    alpha = DIVERGENCE_SHARE * budget.alpha
+    bet = best_bet(record.joint[0], record.increasing_scores, guarantee, pairs, alpha)
+    draws, score = state.draws(bets.pool, pairs, Purpose.DIVERGENCE), state.binnings[:1]
+    reader = Reader(score, False, state.outputs.extract)
+    parts = session.sampler.measure(draws, reader, budget.reporting_deadline(CLOSER_TIME))
+    (joint,) = joints_of(parts, score)
+    value = bet.lower(joint, alpha)
+    allowed = dict(guarantee.divergences)[bet.order]
+    lower = guarantee.shown_by_divergence(bet.order, value)
+    return Distance(lower, Renyi(bet.order, value), Renyi(bet.order, allowed))
 
 
 def _look_closer(bets: BettingAudit, state: PairState) -> None:

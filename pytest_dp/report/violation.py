@@ -20,7 +20,7 @@ from pytest_dp.results.outcome import Risk
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pytest_dp.privacy import Guarantee
-    from pytest_dp.results.result import Counterexample, Result
+    from pytest_dp.results.result import Counterexample, Distance, Result
 
 NO_EXAMPLE = "No effort was left for a counterexample: raise max_samples or max_seconds."
 UNBLAMED = (
@@ -195,7 +195,8 @@ def counterexample_lines(result: Result, example: Counterexample, width: int) ->
         return lines + wrap(NO_RUNS, width)
     few = ", too few to refute the claim by themselves" if by_bets else ""
     lines += [*wrap(f"In fresh runs of the mechanism M{few}:", width)]
-    return lines + _counts(result, example)
+    lines += _counts(result, example)
+    return [*lines, *wrap(_stronger(result, example), width)]
 
 
 def _by_bets(result: Result, example: Counterexample) -> bool:
@@ -234,6 +235,28 @@ def _bets_in_words(result: Result, example: Counterexample) -> str:
         return proof  # S alone does not explain it, or would not with a few runs more
     often = _often(result, (c1, c2), (n1, n2))
     return f"In {numbers.format_count(n1 + n2)} runs, outputs in S came {often}. {proof}"
+
+
+def _stronger(result: Result, example: Counterexample) -> str:
+    """Describe a stronger proof than S, and what it breaks; empty if there is none."""
+    if example.divergence is not None and result.lower == example.divergence.lower:
+        return _divergence_text(result, example.divergence)
+    return ""
+
+
+def _divergence_text(result: Result, distance: Distance) -> str:
+    """Say what is broken by the outputs as a whole, and not by any single event."""
+    order, value = distance.shown
+    kind = "Kullback-Leibler divergence" if order == 1 else f"Renyi divergence of order {order:g}"
+    more = result.claim.promise.guarantee.at_least(numbers.format_lower(distance.lower))
+    allowed, least = numbers.format_upper(distance.allowed.bound), numbers.format_lower(value)
+    times = result.claim.promise.guarantee.noise_below(distance.lower)
+    share = numbers.format_probability(1 / times, "up")
+    return (
+        f"As a whole, outputs on D and D' differ by a {kind} of at least {least}, and the claim "
+        f"allows {allowed}: {more}. If the noise is Gaussian, it is at most {share} of the noise "
+        "that is needed."
+    )
 
 
 def _counts(result: Result, example: Counterexample) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from pytest_dp.basics.reprs import shorten_line
 from pytest_dp.claiming.claim import Claim
+from pytest_dp.privacy import Renyi
 from pytest_dp.results.outcome import MAX_FAIR, MAX_STRONG, Evidence, Outcome, Pictures, Strength
 
 ROUNDING = 1e-9
@@ -16,6 +17,18 @@ MAX_NOTES = 3
 """Notes in the repr of a result. More hide the rest."""
 
 Verdict = Literal["violated", "no violation", "inconclusive"]
+
+
+@dataclass(frozen=True, slots=True)
+class Distance:
+    """A divergence of outputs on two inputs that was shown."""
+
+    lower: float
+    """In the claim's parameter."""
+    shown: Renyi
+    """What the outputs have at least."""
+    allowed: Renyi
+    """What the claim allows them."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -47,6 +60,9 @@ class Counterexample:
     delta_lower : float or None
         What the event shows of δ at the claimed ε, with confidence ``1 - alpha``; None for claims
         without an ε.
+    divergence : Distance or None
+        Divergence of the outputs as a whole, for claims that bound one: ``lower`` in the claim's
+        parameter, and the order and value that were ``shown`` and are ``allowed``.
     difference : str
         How `d2` differs from `d1`: ``"one record removed"``; empty if not known.
     idle : tuple
@@ -73,6 +89,7 @@ class Counterexample:
     lower: float
     eps_clopper_pearson: float
     delta_lower: float | None = None
+    divergence: Distance | None = None
     difference: str = ""
     params: Mapping[str, Any] = field(default_factory=dict)
     diagnosis: tuple[str, ...] = ()

@@ -32,6 +32,8 @@ class Purpose(IntEnum):
     """To be bet on."""
     RESTART = 6
     """To be bet on anew, after random numbers turned out not to be shared."""
+    DIVERGENCE = 8
+    """To bound a divergence."""
     SMALLER = 9
     """To be bet on, on smaller pairs; each pair gets the same random numbers."""
     COPY = 10

@@ -1,4 +1,4 @@
-"""Claims that bound a divergence: bounds of events stay below the truth, and come close."""
+"""Claims that bound a divergence: what is reported of it stays below the truth, and comes close."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import pytest
 from boundary import most
 
 from pytest_dp import RenyiDP, Sequential, audit
+from pytest_dp.report.violation import violation
 
 ALPHA = 0.05
 MU = 0.5
@@ -58,3 +59,12 @@ def test_half_of_the_noise_is_caught_and_bounded_and_all_of_it_passes(name, coup
     assert np.sum(lower > truth(0.5)) <= most(len(results), ALPHA)
     assert np.median(lower) > CLOSE[name] * truth(0.5)
     assert all(result.eps_lower is None for result in results)
+
+
+def test_the_report_names_the_divergence():
+    result = audited(3, 0.5, True, rho=MU**2 / 2)
+    assert result.counterexample.divergence.shown.order == 1
+    assert result.lower == result.counterexample.divergence.lower
+    text = " ".join(violation(result).split())
+    assert "differ by a Kullback-Leibler divergence of at least 0." in text
+    assert "and the claim allows 0.125: rho >= 0." in text
