@@ -41,7 +41,7 @@ MAX_CONFIRMING_RUNS = 2_048
 """Runs that are set aside to confirm a violation, at most. More: less is left to bet with; fewer:
 violations of large efforts are confirmed by less."""
 MIN_CONFIRMING_RUNS = 80
-"""The same at least, up to a quarter of the effort: 32 runs of copies on either input, and some to
+"""The same at least, up to a seventh of the effort: 32 runs of copies on either input, and some to
 spare. Fewer: small efforts are exceeded."""
 SHOWN_RUNS = 16_000
 """Runs that show a violation that was soon found. More take longer; fewer: bounds are wider."""
@@ -122,7 +122,7 @@ class Budget:
 
     @property
     def _reserve(self) -> float:
-        least = min(MIN_CONFIRMING_RUNS, self.max_samples / 4)
+        least = min(MIN_CONFIRMING_RUNS, self.max_samples / 7)
         return max(RESERVE * self.max_samples, least)
 
     def most_bet(self, for_outside: float = 0.0) -> float:
