@@ -137,11 +137,11 @@ def describe_finding(
     """Return the result with the lines to blame, and with notes on faults of this package."""
     result = finding.result
     if finding.beyond is not None:
-        beyond = _with_blame(session, finding.beyond.result, root)
+        beyond = _add_blame(session, finding.beyond.result, root)
         samples, seconds = beyond.samples, beyond.seconds
         result = replace(result, beyond=beyond, samples=samples, seconds=seconds)
     elif result.violated:
-        result = _with_blame(session, result, root)
+        result = _add_blame(session, result, root)
     return replace(result, notes=(*result.notes, *pop_noted()))
 
 
@@ -155,7 +155,7 @@ def _with_nobody(session: Session, example: Any) -> list[tuple[Any, Any]]:
     return [(nobody, nobody)] if is_inside else []
 
 
-def _with_blame(session: Session, result: AuditResult, root: Path | None) -> AuditResult:
+def _add_blame(session: Session, result: AuditResult, root: Path | None) -> AuditResult:
     """Return the result with the lines to blame and the idle fields that explainers find.
 
     Explainers that failed add a note. A result without a counterexample is returned unchanged.

@@ -31,7 +31,7 @@ from pytest_dp.registry import load
 from pytest_dp.results.outcome import Pictures
 from pytest_dp.results.result import Counterexample, Distance
 from pytest_dp.running.coupling import CannotCouple
-from pytest_dp.running.deadline import OutOfTime
+from pytest_dp.running.deadline import Deadline, OutOfTime
 from pytest_dp.running.streams import Purpose
 from pytest_dp.statistics.event_test import NO_COUNTS, Bound, Counts
 from pytest_dp.statistics.ledger import suspicion
@@ -190,8 +190,9 @@ def _counted_fields(bets: BettingAudit, broken: PairState, played: BettingAudit)
     """
     session, bet = bets.session, broken.outputs.pairs
     fields: dict[str, Any] = {"lower": played.ledger.lower}
-    _look_closer(bets, broken)
-    distance = _in_time(bets, partial(_count_divergence, bets, broken))
+    closer = session.budget.reporting_deadline(CLOSER_TIME)
+    _look_closer(bets, broken, closer)
+    distance = _in_time(bets, partial(_count_divergence, bets, broken, closer))
     if distance is not None:
         fields["lower"] = max(fields["lower"], distance.lower)
     witness = find_attack_in_time(bets, [broken], session.guarantee)
@@ -218,7 +219,7 @@ def _counted_fields(bets: BettingAudit, broken: PairState, played: BettingAudit)
     return fields
 
 
-def _count_divergence(bets: BettingAudit, state: PairState) -> Distance | None:
+def _count_divergence(bets: BettingAudit, state: PairState, deadline: Deadline) -> Distance | None:
     """Return a lower bound on a divergence, on held-out samples: what no single event can show.
 
     None if the claim bounds none, or nothing can be shown. The bet on it is fixed by what is known
@@ -237,7 +238,7 @@ def _count_divergence(bets: BettingAudit, state: PairState) -> Distance | None:
     bet = best_bet(record.joint[0], record.increasing_scores, guarantee, pairs, alpha)
     draws, score = state.draws(bets.pool, pairs, Purpose.DIVERGENCE), state.binnings[:1]
     reader = Reader(score, False, state.outputs.extract)
-    parts = session.sampler.measure(draws, reader, budget.reporting_deadline(CLOSER_TIME))
+    parts = session.sampler.measure(draws, reader, deadline)
     (joint,) = joints_of(parts, score)
     value = bet.lower(joint, alpha)
     allowed = dict(guarantee.divergences)[bet.order]
@@ -245,10 +246,9 @@ def _count_divergence(bets: BettingAudit, state: PairState) -> Distance | None:
     return Distance(lower, Renyi(bet.order, value), Renyi(bet.order, allowed))
 
 
-def _look_closer(bets: BettingAudit, state: PairState) -> None:
+def _look_closer(bets: BettingAudit, state: PairState, deadline: Deadline) -> None:
     """Learn from more outputs on a broken pair, if samples and time are left."""
     budget = bets.session.budget
-    deadline = budget.reporting_deadline(CLOSER_TIME)
     size = min(CLOSER_LOOK, TIMES_CLOSER * state.drawn) - state.drawn
     if not 0 < size <= (budget.left - KEPT_TO_CONFIRM) / 4:
         return

@@ -65,7 +65,7 @@ def rebuilt(example: Any, records: Sequence[Any]) -> Any:
     return made
 
 
-def why_no_dataset(value: Any) -> str:
+def describe_non_dataset(value: Any) -> str:
     """Return the end of a sentence on an object: ``of type int, is not a dataset. Allowed: …``."""
     lengths = column_lengths(value) if isinstance(value, dict) else None
     if lengths:
@@ -149,7 +149,7 @@ def _columns_of_table(value: Any) -> tuple[Any, ...]:
 def _type_of_dataset(value: Any) -> DataType:
     data = type_of(value)
     if data is None:
-        raise ClaimError(f"{describe(value)}, {why_no_dataset(value)}.")
+        raise ClaimError(f"{describe(value)}, {describe_non_dataset(value)}.")
     return data
 
 

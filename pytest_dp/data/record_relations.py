@@ -12,12 +12,12 @@ from typing import Any, ClassVar
 
 from pytest_dp.basics.reprs import plural
 from pytest_dp.data.conversion import (
+    describe_non_dataset,
     kind_of,
     length,
     null_of,
     records_of,
     refuse_several_tables,
-    why_no_dataset,
 )
 from pytest_dp.data.equality import equality_key, key
 from pytest_dp.data.neighbours import Pair, Relation, different_kinds
@@ -95,7 +95,7 @@ class OfRecords(Relation):
     def between(self, d1: Any, d2: Any) -> Pair | str:
         for name, dataset in (("D", d1), ("D'", d2)):
             if not kind_of(dataset):
-                return f"{name} is {why_no_dataset(dataset).replace(', is', ', which is')}"
+                return f"{name} is {describe_non_dataset(dataset).replace(', is', ', which is')}"
             unfit = self.check(dataset)
             if unfit:
                 return f"in {name}, {unfit}"

@@ -41,7 +41,7 @@ MAX_WORK = 8_192
 TOO_MANY, TOO_SLOW = "too many paths", "runs take too long"
 
 
-def holds_draw(output: Any, depth: int = MAX_DEPTH) -> bool:
+def has_open_draw(output: Any, depth: int = MAX_DEPTH) -> bool:
     """Return whether an output holds a draw whose value is open."""
     if is_draw(output):
         return True
@@ -55,7 +55,7 @@ def holds_draw(output: Any, depth: int = MAX_DEPTH) -> bool:
         inside = output
     else:
         inside = (attributes(output) or {}).values()
-    return any(holds_draw(member, depth - 1) for member in inside)
+    return any(has_open_draw(member, depth - 1) for member in inside)
 
 
 def flatten_output(output: Any, leaves: list[Any]) -> Hashable:
@@ -182,7 +182,7 @@ class Paths:
         output = None
         try:
             output = run_copy(self.call, self.data, instrument)
-            if not instrument.abandoned and not instrument.refusal and holds_draw(output):
+            if not instrument.abandoned and not instrument.refusal and has_open_draw(output):
                 instrument.refuse(HELD)
         except CannotInstrument:
             if not instrument.abandoned:

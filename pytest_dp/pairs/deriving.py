@@ -9,7 +9,12 @@ from typing import Any
 
 from pytest_dp.basics.errors import ClaimError
 from pytest_dp.data import describe, key, kind_of, records_of
-from pytest_dp.data.conversion import length, refuse_several_tables, taken_rows, why_no_dataset
+from pytest_dp.data.conversion import (
+    describe_non_dataset,
+    length,
+    refuse_several_tables,
+    taken_rows,
+)
 from pytest_dp.data.neighbours import MAX_PAIRS
 from pytest_dp.data.ordering import accept_until, distinct, in_turn
 from pytest_dp.data.record_pool import Positions, RecordPool
@@ -321,8 +326,8 @@ def _check(examples: Sequence[Any], relation: OfRecords) -> None:
         refuse_several_tables(f"inputs[{at}]", example, relation.unit)
         if not kind_of(example):
             raise ClaimError(
-                f"inputs[{at}]={describe(example)}, {why_no_dataset(example)}. If all of inputs= "
-                f"is one dataset, write a list of it: inputs={describe([examples])}."
+                f"inputs[{at}]={describe(example)}, {describe_non_dataset(example)}. If all of "
+                f"inputs= is one dataset, write a list of it: inputs={describe([examples])}."
             )
         unfit = relation.check(example)
         if unfit:

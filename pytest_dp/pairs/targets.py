@@ -20,7 +20,7 @@ from pytest_dp.basics.reprs import plural
 from pytest_dp.claiming.more_declarations import Riskiest
 from pytest_dp.claiming.setting_fields import is_strategy
 from pytest_dp.data import describe, describe_record, kind_of, records_of
-from pytest_dp.data.conversion import length, rebuilt, why_no_dataset
+from pytest_dp.data.conversion import describe_non_dataset, length, rebuilt
 from pytest_dp.data.equality import key
 from pytest_dp.data.fields import cells_of, fields_of, with_field
 from pytest_dp.data.record_pool import RecordPool
@@ -166,7 +166,9 @@ class Canaries:
 
     def __init__(self, base: Any, wanted: Any, seed: int) -> None:
         if not kind_of(base):
-            raise ClaimError(f"one_run adds canaries to the data, and {why_no_dataset(base)}.")
+            raise ClaimError(
+                f"one_run adds canaries to the data, and {describe_non_dataset(base)}."
+            )
         records = records_of(base)
         if isinstance(wanted, int):
             chosen = mislabel_records(records, wanted, seed)

@@ -58,14 +58,16 @@ def connect(config: pytest.Config, given: str) -> tuple[str, int]:
     such backend, its package is not installed, or it does not answer.
     """
     name, _, address = given.partition("=")
+    if name not in _PACKAGES:
+        raise pytest.UsageError(
+            f"--dp-backend={given}: there is no backend {name!r}. Allowed: dask or ray, with an "
+            "address where there is one: --dp-backend=dask=tcp://10.0.0.1:8786."
+        )
     stack = ExitStack()
     config.add_cleanup(stack.close)
     try:
         package = import_module(_PACKAGES[name])
         return (_use_dask if name == "dask" else _use_ray)(package, address, stack)
-    except KeyError:
-        problem = f"there is no backend {name!r}. Allowed: dask or ray, with an address where "
-        problem += "there is one: --dp-backend=dask=tcp://10.0.0.1:8786."
     except ImportError:
         problem = f"it needs the package {_PACKAGES[name]}, which is not installed. Run: "
         problem += f'pip install "pytest-dp[{name}]"'
