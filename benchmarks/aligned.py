@@ -24,6 +24,7 @@ from pytest_dp import audit
 from pytest_dp.oracles.alignment import REPLAYS, REPLAYS_OF_LARGEST, align, align_within_claim
 from pytest_dp.oracles.checking import Memory, NotAligned
 from pytest_dp.privacy.stated import read_guarantee
+from pytest_dp.report.violation import pass_worth
 from pytest_dp.running.calling import Call
 from pytest_dp.running.copies import Pristine
 from pytest_dp.running.deadline import Deadline, OutOfTime
@@ -308,7 +309,7 @@ def audited(case: Case, rows: int) -> tuple[bool, float, str]:
     """The same by an audit on the data as the one example."""
     data, started = pairs_of(case, rows)[0][0], time.process_time()
     result = audit(case.mechanism, neighbors="add_remove_one", inputs=[data], **case.claim)
-    said = f"{result.verdict} {result.strength} {'' if result.estimate is None else result.worth}"
+    said = f"{result.verdict} {result.strength} {pass_worth(result)}"
     return result.strength == "aligned", time.process_time() - started, said
 
 

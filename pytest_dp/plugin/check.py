@@ -16,8 +16,7 @@ from pytest_dp.plugin.claim_session import MARKER, audits_of, claim_session_of, 
 from pytest_dp.plugin.collect import closest_markers, place, read_marker, takes_dp_check
 from pytest_dp.plugin.options import only_changed, settings_of
 from pytest_dp.plugin.terminal import Progress, represent
-from pytest_dp.report.alarms import junit_properties
-from pytest_dp.report.record import Record, claim_fields
+from pytest_dp.report.record import Record, claim_fields, junit_properties
 from pytest_dp.report.violation import headline, violation
 from pytest_dp.running.streams import claim_seed
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import tomllib
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -16,16 +14,11 @@ import pytest
 from pytest_dp.basics.errors import ClaimError, note_fault
 from pytest_dp.basics.writing import write_whole
 from pytest_dp.plugin.claim_session import reports
-from pytest_dp.plugin.options import profile_of
 from pytest_dp.plugin.terminal import reason, relative
 from pytest_dp.report import github
-from pytest_dp.report.alarms import ORDER, STATUSES
 from pytest_dp.report.files import FORMATS, Run, format_suffix
 from pytest_dp.report.record import Record
-from pytest_dp.report.summary_table import table, total, verbose
-
-CHANGED = " with changes"
-"""What follows a commit where files differ from it."""
+from pytest_dp.report.summary_table import ORDER, STATUSES, table, total, verbose
 
 
 def report_records(reports: Iterable[pytest.TestReport]) -> list[Record]:
@@ -135,12 +128,11 @@ def write_reports(
     def linked(path: str) -> str:
         return quote(relative(config.rootpath / path, file.parent))
 
-    about = about_run(config)
     problems = []
     for file in files:
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
-            text = FORMATS[format_suffix(file)](records, Run(located, linked, about))
+            text = FORMATS[format_suffix(file)](records, Run(located, linked))
             write_whole(file, text.encode("utf-8", "backslashreplace"))
         except Exception as error:  # what one of them stumbles over costs no other
             note_fault(error, f"writing {file}")
@@ -152,50 +144,3 @@ def _workspace(config: pytest.Config) -> Path:
     """Return the root of the repository, on GitHub or GitLab."""
     roots = map(os.environ.get, ("GITHUB_WORKSPACE", "CI_PROJECT_DIR"))
     return Path(next(filter(None, roots), config.rootpath))
-
-
-def about_run(config: pytest.Config) -> dict[str, str]:
-    """Project, commit, branch and profile, as far as they are known."""
-    root = config.rootpath
-    known = {"project": _project(root), **_code(root), "profile": profile_of(config).name}
-    return {name: said for name, said in known.items() if said}
-
-
-def _project(root: Path) -> str:
-    """Return the name by which a project is published, or that of its folder."""
-    try:
-        read = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
-        return str(read["project"]["name"])
-    except (OSError, ValueError, KeyError, TypeError):  # none, or one that says nothing of it
-        return root.name
-
-
-def _code(root: Path) -> dict[str, str]:
-    """Commit and branch by git; what it does not know, by the variables of GitHub and GitLab."""
-    commit = _git(root, "describe", "--always", "--exclude=*", "--abbrev=40", f"--dirty={CHANGED}")
-    branch = _git(root, "branch", "--show-current")
-    of_ci = _of_variables("GITHUB_HEAD_REF", "GITHUB_REF_NAME", "CI_COMMIT_REF_NAME")
-    return {
-        "commit": commit or _of_variables("GITHUB_SHA", "CI_COMMIT_SHA"),
-        "branch": branch or of_ci,
-    }
-
-
-def _git(root: Path, *arguments: str) -> str:
-    """Return what git prints; empty without git, or where there is no repository."""
-    try:
-        done = subprocess.run(
-            ["git", *arguments],
-            cwd=root,
-            capture_output=True,
-            timeout=10,
-            check=True,
-            encoding="utf-8",
-        )
-    except (OSError, ValueError, subprocess.SubprocessError):
-        return ""
-    return done.stdout.strip()
-
-
-def _of_variables(*names: str) -> str:
-    return next((os.environ[name] for name in names if os.environ.get(name)), "")

@@ -8,9 +8,18 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from pytest_dp.report.alarms import ALARMS, ORDER, STATUSES
 from pytest_dp.report.record import Record
-from pytest_dp.report.summary_table import HEADS, POOR, legend, row_cells, total, verdict
+from pytest_dp.report.summary_table import (
+    HEADS,
+    ORDER,
+    PASSING,
+    STATUSES,
+    legend,
+    look_of,
+    row_cells,
+    total,
+    verdict,
+)
 
 LIMIT = 900_000
 """Given by GitHub, which drops a summary above 1 MiB; counterexamples are left out before that."""
@@ -21,10 +30,11 @@ def annotation(record: Record, workspace_relative_path: str) -> str:
 
     Source: GitHub, "Workflow commands for GitHub Actions", and the escaping of actions/toolkit.
     """
-    if record.status not in ALARMS:
+    look = STATUSES[record.status]
+    if not look.level:
         return ""
-    kind = "error" if ALARMS[record.status].level == "error" else "warning"
-    title = f"Privacy claim {STATUSES[record.status].words}: {record.name}"
+    kind = "error" if look.level == "error" else "warning"
+    title = f"Privacy claim {look.words}: {record.name}"
     body = "\n\n".join(record.told)
     return workflow_command(kind, workspace_relative_path, record.line, title, body)
 
@@ -57,13 +67,13 @@ def job_summary(records: Sequence[Record]) -> str:
     if not records:
         return ""
     ordered = sorted(records, key=lambda record: ORDER.index(record.status))
-    blocks = [f"## {STATUSES[ordered[0].status].emoji} Privacy: {total(records)}"]
+    blocks = [f"## {STATUSES[ordered[0].status].sign} Privacy: {total(records)}"]
     audited = [record for record in ordered if record.status != "weakened"]
     table = _table(audited)
     room = LIMIT - len(_encode(table))
     left_out = 0
     for record in (told for claimed in ordered for told in claimed.all):
-        if record.status in ("no violation", "unchanged"):
+        if record.status in PASSING:
             continue
         block = _failure(record)
         room -= len(_encode(block))
@@ -88,13 +98,9 @@ def _encode(text: str) -> bytes:
 
 
 def _failure(record: Record) -> str:
-    shown = STATUSES[record.status]
-    lines = [f"### {shown.emoji} {_code(record.name)}: {shown.words}", ""]
-    lines.append(
-        f"{_text(record.headline)}  \n{_code(record.place)}"
-        if record.place
-        else _text(record.headline)
-    )
+    look = STATUSES[record.status]
+    lines = [f"### {look.sign} {_code(record.name)}: {look.words}", ""]
+    lines.append(f"{_text(record.headline)}  \n{_code(record.place)}")
     if record.counterexample:
         lines += ["", _fence(record.counterexample)]
     lines += [f"\n{_code(leak.place)}: {_text(leak.message)}" for leak in record.blame]
@@ -114,12 +120,11 @@ def _failure(record: Record) -> str:
 def _table(records: Sequence[Record]) -> str:
     lines = [
         f"| verdict | claim | {' | '.join(HEADS)} |",
-        "| --- | --- | --- | --- | ---: | ---: |",
+        "| --- | --- | --- | --- | ---: |",
     ]
     for record in records:
-        status = "inconclusive" if record.strength in POOR else record.status
-        told = f"{STATUSES[status].emoji} {_text(verdict(record))}"
-        columns = [told, _code(record.nodeid), *row_cells(record)]
+        shown = f"{look_of(record).sign} {_text(verdict(record))}"
+        columns = [shown, _code(record.nodeid), *row_cells(record)]
         cells = (cell.replace("|", "\\|") for cell in columns)
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)

@@ -1,8 +1,7 @@
 """A report to look at: one file without anything beside it, which works from a file share too.
 
-Verdicts first, a row for each claim; then each claim with its counterexample and its pictures. The
-page is complete without scripts; with them its rows can be sorted and filtered. Pictures are drawn
-by `pytest_dp.report.drawings`.
+Verdicts first, a row for each claim; then each claim with its counterexample and its pictures,
+which `pytest_dp.report.drawings` draws.
 """
 
 from __future__ import annotations
@@ -10,22 +9,22 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from decimal import Decimal
 from functools import cache
 from html import escape
 from importlib.resources import files
-from itertools import groupby
-from types import MappingProxyType
 
 from pytest_dp.basics import clocks
-from pytest_dp.report.alarms import ORDER, STATUSES
 from pytest_dp.report.drawings import Drawing, drawings
 from pytest_dp.report.record import Record
 from pytest_dp.report.summary_table import (
     HEADS,
-    POOR,
+    LOW_CONFIDENCE,
+    ORDER,
+    PASSING,
+    STATUSES,
     facts,
     legend,
+    look_of,
     row_cells,
     short_finding,
     total,
@@ -41,25 +40,20 @@ def page(
     versions: Mapping[str, str],
     now: datetime | None = None,
     *,
-    about: Mapping[str, str] = MappingProxyType({}),
     linked: Callable[[str], str] = str,
 ) -> str:
     """Return the report of a run as one HTML document.
 
     Records that a test expects to be broken are only mentioned. `versions` says what ran, and in
-    which version; `now` is in UTC. `about` names project, commit, branch and profile, and `linked`
-    leads from a file of the project to its address.
+    which version; `now` is in UTC. `linked` leads from a file of the project to its address.
     """
     now = now or clocks.now()
-    claims = [record for record in records if not record.expected]
-    claims.sort(key=_rank)
+    claims = sorted((record for record in records if not record.expected), key=_rank)
     ran = ", ".join(f"{name} {version}" for name, version in versions.items())
     title = f"Privacy: {total(claims)}" if claims else "Privacy claims: none were audited"
     body = [
         f"<header><h1>{_text(title)}</h1>",
-        "<dl>",
-        *(f"<dt>{_text(name)}</dt><dd>{_text(said)}</dd>" for name, said in about.items()),
-        f"<dt>run</dt><dd>{now:%Y-%m-%d %H:%M} UTC, {_text(ran)}</dd></dl></header>",
+        f'<p class="dp-soft">{now:%Y-%m-%d %H:%M} UTC, {_text(ran)}</p></header>',
         "<main>",
     ]
     if claims:
@@ -68,42 +62,21 @@ def page(
     if expected:
         names = ", ".join(map(_name, expected))
         body.append(f"<p>Broken, as the test expects: {names}.</p>")
-    numbered = list(enumerate(claims, start=1))
-    for heading, chosen in groupby(numbered, key=lambda claim: _heading(claim[1])):
-        body.append(f"<section><h2>{heading}</h2>")
-        body += [_details_of_claim(number, record, linked) for number, record in chosen]
-        body.append("</section>")
-    body.append("</main>")
-    return _document(_text(title), "\n".join(body))
+    body += [_details_of_claim(number, record, linked) for number, record in enumerate(claims, 1)]
+    return _document(_text(title), "\n".join([*body, "</main>"]))
 
 
-def _rank(record: Record) -> tuple[int, bool, bool, int]:
+def _rank(record: Record) -> tuple[int, bool, bool]:
     """Return what alarms first; of passes those broken on other inputs, then the weak ones."""
-    at = ORDER.index(record.status)
-    alarm = ORDER.index("no violation") if record.status == "unchanged" else at
-    return alarm, not _only_beyond(record), record.strength not in POOR, at
-
-
-def _only_beyond(record: Record) -> bool:
-    """Return whether a claim is broken only outside of its declared inputs."""
-    return record.beyond is not None and record.status in ("no violation", "unchanged")
-
-
-def _heading(record: Record) -> str:
-    """Return the heading above claims of this kind; low-confidence passes have their own."""
-    if _only_beyond(record):
-        return STATUSES["beyond"].heading
-    heading = STATUSES[record.status].heading
-    return f"{heading}: {record.strength}" if record.strength in POOR else heading
+    passed = record.status in PASSING
+    alarm = ORDER.index("no violation" if passed else record.status)
+    return alarm, not (passed and record.beyond), record.strength not in LOW_CONFIDENCE
 
 
 def fragment(record: Record) -> str:
     """Return one claim, to be shown within another page, such as a notebook."""
-    verdict = _verdict_tag("p", record)
-    name = f"<p>{_name(record.name)}</p>"
-    return (
-        f'<style>{_part("page.css")}</style><div class="dp">{name}{verdict}{_details(record)}</div>'
-    )
+    name, outcome = f"<p>{_name(record.name)}</p>", _verdict_tag("p", record)
+    return f'<style>{_style_sheet()}</style><div class="dp">{name}{outcome}{_details(record)}</div>'
 
 
 def _document(title: str, body: str) -> str:
@@ -112,71 +85,49 @@ def _document(title: str, body: str) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="generator" content="pytest-dp">\n'
         '<meta name="color-scheme" content="light dark">\n<link rel="icon" href="data:,">\n'
-        f"<title>{title}</title>\n<style>\n{_part('page.css')}</style>\n</head>\n"
-        f'<body class="dp">\n{body}\n<script>\n{_part("page.js")}</script>\n</body>\n</html>\n'
+        f"<title>{title}</title>\n<style>\n{_style_sheet()}</style>\n</head>\n"
+        f'<body class="dp">\n{body}\n</body>\n</html>\n'
     )
 
 
 @cache
-def _part(name: str) -> str:
-    return files("pytest_dp.report").joinpath(name).read_text(encoding="utf-8")
+def _style_sheet() -> str:
+    return files("pytest_dp.report").joinpath("page.css").read_text(encoding="utf-8")
 
 
 def _table(claims: Sequence[Record]) -> str:
-    statuses = [status for status in STATUSES if any(claim.status == status for claim in claims)]
-    options = "".join(
-        f'<option value="{status}">{STATUSES[status].heading}</option>' for status in statuses
-    )
-    above = [f'<th scope="col">{name}</th>' for name in ("verdict", "claim")]
-    above += [f'<th scope="col" class="{_column(name)}">{name}</th>' for name in HEADS]
+    heads = "".join(f'<th scope="col">{name}</th>' for name in ("verdict", "claim", *HEADS))
     rows = (_row(number, record) for number, record in enumerate(claims, start=1))
     return (
-        '<h2 id="claims">Claims</h2>\n<div class="dp-controls" role="search" hidden>'
-        '<label>Filter <input type="search" autocomplete="off"></label> '
-        f'<label>Verdict <select><option value="">all</option>{options}</select></label> '
-        "<output></output></div>\n"
-        f'<table aria-labelledby="claims">\n<thead><tr>{"".join(above)}</tr></thead>\n'
+        '<h2 id="claims">Claims</h2>\n'
+        f'<table aria-labelledby="claims">\n<thead><tr>{heads}</tr></thead>\n'
         f"<tbody>\n{''.join(rows)}</tbody>\n</table>"
     )
 
 
-def _column(head: str) -> str:
-    """Return the class of a column: figures stand at its right."""
-    return "dp-number" if head in ("runs", "time") else "dp-text"
-
-
 def _row(number: int, record: Record) -> str:
-    values = (record.claimed, record.resolution, record.samples, record.seconds)
-    figures = "".join(
-        f'<td class="{_column(head)}" data-label="{head}" data-value="{Decimal(value or 0):.6g}">'
-        f"{_text(cell)}</td>"
-        for head, value, cell in zip(HEADS, values, row_cells(record), strict=True)
+    cells = "".join(
+        f'<td class="dp-text" data-label="{head}">{_text(cell)}</td>'
+        for head, cell in zip(HEADS, row_cells(record), strict=True)
     )
+    look = look_of(record)
     return (
-        f'<tr data-status="{record.status}" data-claim="claim-{number}">'
-        f'<td class="dp-verdict dp-{_style(record)}" data-value="{number}">'
-        f"{STATUSES[record.status].sign} {_text(verdict(record))}</td>"
+        f'<tr><td class="dp-verdict dp-{look.style}">{look.sign} {_text(verdict(record))}</td>'
         f'<th scope="row"><a href="#claim-{number}">{_name(record.name)}</a><br>'
-        f'<span class="dp-soft">{_text(record.place)}</span></th>{figures}</tr>\n'
+        f'<span class="dp-soft">{_text(record.place)}</span></th>{cells}</tr>\n'
     )
-
-
-def _verdict(record: Record) -> str:
-    said = ": ".join(filter(None, (verdict(record), short_finding(record))))
-    return f"{STATUSES[record.status].sign} {said}"
 
 
 def _verdict_tag(tag: str, record: Record) -> str:
-    return f'<{tag} class="dp-verdict dp-{_style(record)}">{_text(_verdict(record))}</{tag}>'
-
-
-def _style(record: Record) -> str:
-    return STATUSES["inconclusive" if record.strength in POOR else record.status].style
+    """Return the verdict and what was found, as text of an element."""
+    finding = ": ".join(filter(None, (verdict(record), short_finding(record))))
+    look = look_of(record)
+    return f'<{tag} class="dp-verdict dp-{look.style}">{look.sign} {_text(finding)}</{tag}>'
 
 
 def _details_of_claim(number: int, record: Record, linked: Callable[[str], str]) -> str:
     """Return all that is known of a claim; open at once if something is wrong with it."""
-    passed = record.status in ("no violation", "unchanged") and record.strength not in POOR
+    passed = record.status in PASSING and record.strength not in LOW_CONFIDENCE
     is_open = "" if passed and not record.beyond else " open"
     return (
         f"<details{is_open}><summary>"
@@ -200,7 +151,7 @@ def _details(record: Record) -> str:
     begun = " ".join(record.details.split()).startswith(record.headline)
     parts = [] if begun else [f"<p>{_text(record.headline)}</p>"]
     if record.details:
-        label = f"{STATUSES[record.status].heading}: {record.name}"
+        label = f"{STATUSES[record.status].words}: {record.name}"
         attributes = f'tabindex="0" role="region" aria-label="{_text(label)}"'
         parts.append(f"<pre {attributes}>{_text(record.details)}</pre>")
     if record.beyond is not None:

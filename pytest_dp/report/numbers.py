@@ -36,16 +36,6 @@ def format_count(n: int) -> str:
     return f"{int(n):,}"
 
 
-def short_count(n: int) -> str:
-    """Return a count in two or three digits, such as ``184k``, for tables."""
-    value, unit = Decimal(n), ""
-    for larger in "kMG":
-        if round(value) < 1_000:
-            break
-        value, unit = value / 1_000, larger
-    return f"{value:.1f}{unit}" if unit and value < 9.95 else f"{value:.0f}{unit}"
-
-
 @_of_any
 def format_probability(p: float, rounding: Rounding = "nearest") -> str:
     """Return a probability as text, such as ``0.501`` or ``1.2e-05``.
@@ -251,12 +241,3 @@ def value(parameter: str, number: str, sign: str = "=") -> str:
     if parameter == "scale":
         return f"loss {sign} {number} times the claim"
     return f"{parameter} {sign} {number}"
-
-
-def not_ruled_out(largest: float | None, parameter: str) -> str:
-    """Say which loss is not ruled out: ``eps up to 1.7 is not ruled out``; None: any."""
-    name = "a loss" if parameter == "scale" else parameter
-    if largest is None or math.isinf(largest):
-        return f"no {name.removeprefix('a ')} is ruled out"
-    times = " times the claim" if parameter == "scale" else ""
-    return f"{name} up to {format_upper(largest)}{times} is not ruled out"

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from pytest_dp.claiming.claim import Claim
     from pytest_dp.results.result import Counterexample, Result
 
+_IN_JUNIT = ("claim", "lower", "resolution", "strength", "samples", "seed")
 VERSION = 1
 """Given with what is written to files: it grows when a field goes, or means something else."""
 _SAME = ("alpha", "over_now", "one_sided", "reason", "resolution", "strength")
@@ -305,6 +306,14 @@ def claim_fields(claim: Claim) -> dict[str, Any]:
         "relation": "" if promise.relation is None else str(promise.relation),
         "group": int(promise.group),
     }
+
+
+def junit_properties(record: Record) -> list[tuple[str, object]]:
+    """Return the JUnit properties of a claim: ``dp_verdict``, fields that have a value, blame."""
+    known = [(f"dp_{name}", getattr(record, name)) for name in _IN_JUNIT]
+    known += [("dp_lower", "infinity")] if record.lower is None else []
+    known += [("dp_blame", f"{leak.place}: {leak.message}") for leak in record.blame]
+    return [("dp_verdict", record.status), *((n, v) for n, v in known if v not in (None, ""))]
 
 
 def _short_name(nodeid: str) -> str:

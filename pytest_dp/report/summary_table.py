@@ -5,103 +5,128 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from textwrap import wrap
 
-from pytest_dp.basics.reprs import LINE_WIDTH, plural
+from pytest_dp.basics.reprs import LINE_WIDTH, plural, shorten_line
 from pytest_dp.report import numbers
-from pytest_dp.report.alarms import STATUSES
 from pytest_dp.report.pair import field
 from pytest_dp.report.record import Record
-from pytest_dp.report.violation import risk_sentence
+from pytest_dp.report.violation import ONE_SIDED, pass_worth, risk_sentence
 from pytest_dp.results.outcome import MAX_FAIR, MAX_STRONG
 
-_STOOD = ("no violation", "unchanged")
+
+@dataclass(frozen=True, slots=True)
+class StatusLook:
+    """How reports show a status of a claim."""
+
+    words: str
+    """Of one claim: ``"not audited"``."""
+    sign: str
+    style: str
+    """The class of a page's style sheet: ``"bad"``, ``"warn"`` or ``"good"``."""
+    level: str = ""
+    """On GitHub and in SARIF: ``"error"``, ``"warning"`` or ``"note"``; empty where all is well."""
+    severity: str = ""
+    """From 0.0 to 10.0, as GitHub's code scanning takes it."""
+    gitlab: str = ""
+    """The severity in GitLab's code quality reports."""
+    advice: str = ""
+
+    @property
+    def colour(self) -> dict[str, bool]:
+        """The marks of pytest's terminal."""
+        return _COLOURS[self.style]
+
+
+_COLOURS = {"bad": {"red": True, "bold": True}, "warn": {"yellow": True}, "good": {"green": True}}
+STATUSES = {
+    "violated": StatusLook(
+        *("violated", "❌", "bad", "error", "8.0", "critical"),
+        "Two neighbouring inputs and an event show that the mechanism loses more privacy than "
+        "it claims. Compare the noise with the sensitivity between exactly these two inputs.",
+    ),
+    "weakened": StatusLook(
+        *("not as on record", "❌", "bad", "error", "6.0", "major"),
+        "The claim is less than dp-claims.json has on record, hidden, gone, or not on record. "
+        "If this is intended, run pytest --dp-claims=update and commit the file.",
+    ),
+    "error": StatusLook(
+        *("not audited", "❌", "bad", "error", "5.0", "major"),
+        "The claim or the mechanism raised an error, so nothing is known about it.",
+    ),
+    "inconclusive": StatusLook(
+        *("inconclusive", "⚠️", "warn", "warning", "2.0", "minor"),
+        "The message says why, and what to do.",
+    ),
+    "no violation": StatusLook("no violation found", "✅", "good"),
+    "unchanged": StatusLook("unchanged", "✅", "good"),
+    "beyond": StatusLook(
+        *("broken outside the declared inputs", "⚠️", "warn", "note", "1.0", "info"),
+        "If the mechanism takes such data, add it to the claim's inputs and fix the "
+        'mechanism. If it never gets any, write beyond="off" into the claim.',
+    ),
+}
+"""The statuses of a record, the most alarming first, but for `beyond`, which is told beside one."""
+ORDER = list(STATUSES)
+PASSING = ("no violation", "unchanged")
+"""The statuses of claims that passed."""
 _LOUD = ("violated", "error")
-POOR = ("blind", "weak")
-HEADS = ("promised", "result", "runs", "time")
+LOW_CONFIDENCE = ("blind", "weak")
+"""Grades that reports show like a warning."""
+HEADS = ("promised", "result", "time")
 """The headings of `row_cells`."""
 MIN_NAME = 16
 """Columns that a claim's name keeps; fewer would not tell claims apart."""
-DECIMALS = 9
-"""Decimals of a loss that is known; with more, errors of rounding make 1.01 of a loss of 1."""
 
 
-def row_cells(record: Record) -> tuple[str, str, str, str]:
-    """Return what is promised, what was found, runs and time."""
+def row_cells(record: Record) -> tuple[str, str, str]:
+    """Return what is promised, what was found, and the time."""
     ran, seconds = record.samples > 0, record.seconds
     return (
         _short_claim(record) or "-",
         short_finding(record),
-        numbers.short_count(record.samples) if ran else "-",
         numbers.format_seconds(seconds, compact=True) if ran or seconds > 0.1 else "-",
     )
 
 
+def look_of(record: Record) -> StatusLook:
+    """Return how reports show a claim: a pass of low confidence like an inconclusive audit."""
+    return STATUSES["inconclusive" if record.strength in LOW_CONFIDENCE else record.status]
+
+
 def verdict(record: Record) -> str:
     """Return the verdict in a word: ``"pass"``, ``"weak"``, ``"violated"``."""
-    if record.status not in _STOOD:
+    if record.status not in PASSING:
         return STATUSES[record.status].words
     return "weak" if record.strength == "weak" else "pass"
 
 
 def short_finding(record: Record) -> str:
     """Return what was found, in a few words: ``"detects eps >= 1.18"``; empty of an error."""
+    if record.unchanged_since:
+        return f"unchanged since {record.unchanged_since[:10]}"
+    if record.status in PASSING:
+        return pass_worth(record)
     if record.status == "violated":
         return _proof(record)
-    if record.status == "inconclusive":
-        if record.strength == "blind":
-            return "nothing tells D from D'"
-        is_suspect = any(said in record.reason for said in ("suspect: ", "looks violated"))
-        return "looks violated" if is_suspect else "nothing is known"
-    return _worth(record) if record.status in _STOOD else ""
+    if record.status != "inconclusive":
+        return ""
+    if record.strength == "blind":
+        return "nothing tells D from D'"
+    is_suspect = any(text in record.reason for text in ("suspect: ", "looks violated"))
+    return "looks violated" if is_suspect else "nothing is known"
 
 
 def _proof(record: Record) -> str:
-    """Return what is proven of a broken claim."""
-    claimed, bound = record.claimed, _bound(record)
+    """Return what is proven of a broken claim: ``"eps >= 1.79"``."""
+    claimed, lower = record.claimed, math.inf if record.lower is None else record.lower
     if record.one_sided or claimed is None:
-        return "S comes on D only"
-    sign, number = (">=", bound) if bound else (">", numbers.claimed_number(claimed))
-    return _value(record, f"{sign} {number}")
-
-
-def _worth(record: Record) -> str:
-    """Return what a pass is worth: a loss that is known, or the smallest that is detected."""
-    if record.unchanged_since:
-        return f"unchanged since {record.unchanged_since[:10]}"
-    if record.over_now:
-        if record.may_lose is None or math.isinf(record.may_lose):
-            return "nothing ruled out"
-        return f"up to {numbers.format_upper(record.may_lose)} not ruled out"
-    if record.far_below is not None:
-        return f"strongest attack {numbers.format_upper(record.far_below)}"
-    if record.resolution is None:
-        return "detects nothing"
-    mode, limit = _known_mode(record), record.resolution
-    if mode:
-        limit = round(limit, DECIMALS)
-    shown = numbers.format_upper(limit)
-    if mode == "exact":
-        return f"{_value(record, shown, name='loss')}, computed"
-    if mode == "aligned":
-        return _value(record, f"at most {shown}", name="loss")
-    return f"detects {_value(record, f'>= {shown}')}"
-
-
-def _known_mode(record: Record) -> str:
-    """Return how the loss is known that a pass rests on, whatever its grade; else empty."""
-    if record.strength in ("exact", "aligned"):
-        return record.strength
-    if record.status not in _STOOD or record.estimate is None or not record.estimate.runs:
-        return ""
-    return record.estimate.mode
-
-
-def _value(record: Record, value: str, name: str = "eps") -> str:
-    """Return a value of the claim's parameter with its name, that of ε being `name`."""
-    if record.parameter == "scale":
-        return f"{value} times the claim"
-    return f"{name if record.parameter == 'eps' else record.parameter} {value}"
+        return ONE_SIDED
+    if lower > claimed:
+        bound = numbers.claim_and_bound(claimed, lower)[1]
+        return numbers.value(record.parameter, bound, ">=")
+    return numbers.value(record.parameter, numbers.claimed_number(claimed), ">")
 
 
 def _short_claim(record: Record) -> str:
@@ -115,75 +140,65 @@ def _short_claim(record: Record) -> str:
     return claim.replace("=", " ").replace("-delta ", ", delta ") if in_words else claim
 
 
-def _bound(record: Record) -> str:
-    """Return what is proven of a broken claim; empty if that reads no larger than the claim."""
-    claimed, lower = record.claimed or 0.0, proven_bound(record)
-    return numbers.claim_and_bound(claimed, lower)[1] if lower > claimed else ""
-
-
 def total(records: Sequence[Record], *, loud: bool = False) -> str:
     """Return how many claims there are, and what is wrong: ``"5 claims, 1 violated"``."""
     audited = [record for record in records if record.status != "weakened"]
-    open_ones = [record for record in audited if not record.expected]
+    unexpected = [record for record in audited if not record.expected]
 
     def count(status: str) -> int:
-        return sum(r.status == status and r.strength != "blind" for r in open_ones)
+        return sum(r.status == status and r.strength != "blind" for r in unexpected)
 
-    blind = sum(record.strength == "blind" for record in audited)
-    too_little = sum(bool(record.too_little) for record in audited)
-    alarms = [
-        (count(status), status.upper() if loud and status in _LOUD else STATUSES[status].words)
-        for status in ("violated", "error", "inconclusive")
-    ]
-    others = [
-        (sum(record.strength == "weak" for record in audited), "weak"),
-        (too_little, "less than asked for"),
-        (blind, "blind"),
-        (count("unchanged"), "unchanged"),
-        (sum(record.beyond is not None for record in audited), STATUSES["beyond"].words),
-        (len(audited) - len(open_ones), "broken as expected"),
-        (len(records) - len(audited), "not as on record"),
-    ]
-    is_red = any(n for n, _ in alarms) or blind or too_little
-    said = [f"{n} {words}" for n, words in (*alarms, *others) if n]
-    found = [] if is_red else ["no violation found"]
-    return ", ".join([plural(len(audited), "claim"), *found, *said])
+    def words(status: str) -> str:
+        text = STATUSES[status].words
+        return text.upper() if loud and status in _LOUD else text
+
+    alarms = {words(status): count(status) for status in ("violated", "error", "inconclusive")}
+    alarms["blind"] = sum(record.strength == "blind" for record in audited)
+    alarms["less than asked for"] = sum(bool(record.too_little) for record in audited)
+    others = {
+        "weak": sum(record.strength == "weak" for record in audited),
+        "unchanged": count("unchanged"),
+        STATUSES["beyond"].words: sum(record.beyond is not None for record in audited),
+        "broken as expected": len(audited) - len(unexpected),
+        "not as on record": len(records) - len(audited),
+    }
+    found = [] if any(alarms.values()) else ["no violation found"]
+    counted = [f"{n} {words}" for words, n in (alarms | others).items() if n]
+    return ", ".join([plural(len(audited), "claim"), *found, *counted])
 
 
 def table(records: Sequence[Record], width: int = 80) -> list[tuple[str, str]]:
     """Return the table of claims, in the order given: (line, status), empty for other lines.
 
     Each claim has one line, and others only for what somebody has to do. A name that is too long is
-    cut at its start; a promise that would take more than a third of the width has its own line.
+    cut at its start, a promise at its end.
     """
     if not records:
         return []
-    rows, promises = [], []
+    rows = []
     for record in records:
-        promise, found, runs, time = row_cells(record)
-        is_long = len(promise) > width // 3
-        promises.append(f"promised: {promise}" if is_long else "")
-        rows.append(["below" if is_long else promise, _result(record, found), runs, time])
+        promise, found, time = row_cells(record)
+        word = verdict(record).upper() if record.status in _LOUD else verdict(record)
+        rows.append([shorten_line(promise, width // 3), f"{word:4}  {found}".rstrip(), time])
     sizes = [max(map(len, column)) for column in zip(HEADS, *rows, strict=True)]
     names = [plain_name(record) for record in records]
     room = max(width - sum(sizes) - 2 * len(sizes), MIN_NAME)
     beside = min(max(map(len, ("claim", *names))), room)
 
-    def line(name: str, values: Sequence[str]) -> str:
-        left = [value.ljust(n) for value, n in zip(values[:2], sizes[:2], strict=True)]
-        right = [value.rjust(n) for value, n in zip(values[2:], sizes[2:], strict=True)]
-        return "  ".join([name.ljust(beside), *left, *right]).rstrip()
+    def line(name: str, cells: Sequence[str]) -> str:
+        short = name if len(name) <= beside else f"...{name[3 - beside :]}"
+        promise, found, time = cells
+        columns = promise.ljust(sizes[0]), found.ljust(sizes[1]), time.rjust(sizes[2])
+        return "  ".join([short.ljust(beside), *columns]).rstrip()
 
     lines = [(line("claim", HEADS), "")]
-    for record, name, values, promise in zip(records, names, rows, promises, strict=True):
-        colour = "inconclusive" if record.strength in POOR else record.status
-        lines.append(
-            (line(name if len(name) <= beside else f"...{name[3 - beside :]}", values), colour)
-        )
+    for record, name, cells in zip(records, names, rows, strict=True):
+        colour = "inconclusive" if record.strength in LOW_CONFIDENCE else record.status
+        lines.append((line(name, cells), colour))
         lines += [
             (f"  {text}", status)
-            for said, status in ((promise, ""), *_below(record))
-            for text in wrap(said, width - 2)
+            for remark, status in _remarks(record)
+            for text in wrap(remark, width - 2)
         ]
     lines.append(("", ""))
     lines += [(text, "") for text in wrap(" ".join(legend(records)), width)]
@@ -195,15 +210,8 @@ def plain_name(record: Record) -> str:
     return record.nodeid.replace(f"[{record.claim}]", "").replace(f"[{record.claim}-", "[")
 
 
-def _result(record: Record, found: str) -> str:
-    """Return the verdict and what was found, as the terminal shows them."""
-    said = verdict(record)
-    said = said.upper() if record.status in _LOUD else said
-    return f"{said:4}  {found}".rstrip()
-
-
-def _below(record: Record) -> Iterable[tuple[str, str]]:
-    """Return what somebody may have to do about a claim, each with the status that colours it."""
+def _remarks(record: Record) -> Iterable[tuple[str, str]]:
+    """Yield what somebody may have to do about a claim, each with the status that colours it."""
     if record.status == "inconclusive" or record.too_little:
         yield record.reason or record.too_little, "inconclusive"
     if record.beyond is not None:
@@ -215,25 +223,17 @@ def _below(record: Record) -> Iterable[tuple[str, str]]:
 def legend(records: Iterable[Record]) -> list[str]:
     """Return what words of the table mean; only those that these records need."""
     records = list(records)
-    stood = [record for record in records if record.status in _STOOD]
-    found = {short_finding(record).partition(" ")[0] for record in stood}
-    said = []
-    if "detects" in found:
-        said.append("detects: 19 of 20 audits find a loss that large.")
-    if any(map(_known_mode, stood)):
-        said.append("loss: known for the pairs tried only.")
-    if any(record.strength == "weak" for record in stood):
-        said.append("weak: -v says why.")
+    passed = [record for record in records if record.status in PASSING]
+    meanings = []
+    if any(short_finding(record).startswith("detects") for record in passed):
+        meanings.append("detects: 19 of 20 audits find a loss that large.")
+    if any(record.estimate is not None and record.estimate.runs for record in passed):
+        meanings.append("loss: known for the pairs tried only.")
+    if any(record.strength == "weak" for record in passed):
+        meanings.append("weak: -v says why.")
     if any(record.beyond for record in records):
-        said.append("outside the declared inputs: fails no test.")
-    if stood:
-        said.append("No test can prove privacy.")
-    return said
-
-
-def proven_bound(record: Record) -> float:
-    """Return the lower bound of a record, which may be infinite."""
-    return math.inf if record.lower is None else record.lower
+        meanings.append("outside the declared inputs: fails no test.")
+    return [*meanings, "No test can prove privacy."] if passed else meanings
 
 
 def verbose(record: Record) -> list[str]:
@@ -251,14 +251,11 @@ def facts(record: Record) -> list[tuple[str, str]]:
     known = (
         ("method", record.method and f"{record.method}, alpha {alpha} (chance of a false alarm)"),
         ("pairs tried", _pairs_text(record)),
-        ("screened", _screening_text(record)),
         ("strongest", record.strongest),
         ("known", estimate_text(record)),
         ("grade", _grade_text(record)),
         ("rare leaks", _rare_leaks(record)),
-        ("p-value", _p_value(record)),
         ("e-value", _e_value(record)),
-        ("spent", _spent_text(record)),
         ("samples", record.samples and f"{samples} in {numbers.format_seconds(record.seconds)}"),
         ("seed", record.seed),
         ("reason", record.reason),
@@ -271,26 +268,10 @@ def facts(record: Record) -> list[tuple[str, str]]:
 def _pairs_text(record: Record) -> str:
     if not record.pairs_available:
         return ""
-    said = _share(record.pairs_tried, record.pairs_available)
+    tried, available = map(numbers.format_count, (record.pairs_tried, record.pairs_available))
     more = record.pairs_proposed
-    return f"{said}, and {numbers.format_count(more)} more that a search proposed" if more else said
-
-
-def _share(some: int, of: int) -> str:
-    return f"{numbers.format_count(some)} of {numbers.format_count(of)}"
-
-
-def _screening_text(record: Record) -> str:
-    """Return on how many pairs a mechanism ran without noise, and where its answer moves most."""
-    if not record.screened:
-        return ""
-    said = f"{plural(record.screened, 'pair')}, by runs without noise"
-    if not record.largest_pair:
-        return said
-    if record.largest_movement is None or math.isinf(record.largest_movement):
-        return f"{said}. Something without noise differs on {record.largest_pair}"
-    loss = f"an estimated loss of {record.largest_movement:.3g}"
-    return f"{said}. The answer differs most on {record.largest_pair}: {loss}"
+    proposed = f", and {numbers.format_count(more)} more that a search proposed" if more else ""
+    return f"{tried} of {available}{proposed}"
 
 
 def estimate_text(record: Record) -> str:
@@ -299,24 +280,20 @@ def estimate_text(record: Record) -> str:
     if known is None:
         return ""
     number = numbers.known_number(known.value, known.error)
+    sign = "<=" if known.mode == "aligned" else "="
     beside = f" at delta = {numbers.claimed_number(record.delta)}" if record.delta else ""
-    if known.mode == "aligned":
-        name = "loss" if record.parameter in ("eps", "scale") else record.parameter
-        over = plural(known.pairs, "pair")
-        if record.screened:
-            over += f" of {numbers.format_count(record.screened)} screened"
-        said = f"{name} at most {number}{beside}, by alignment ({over}; {known.basis})"
-    else:
-        is_part = known.pairs < record.pairs_available
-        where = f"{_share(known.pairs, record.pairs_available)}" if is_part else "these"
-        basis = f" ({known.basis})" if known.basis else ""
-        said = f"{known.mode} on {where} pairs: {numbers.value(record.parameter, number)}"
-        said += f"{beside}{basis}"
-        said += f", checked against {numbers.format_count(known.runs)} runs" if known.runs else ""
-    if not known.unseen:
-        return said
-    often = numbers.format_count(int(1 / known.unseen))
-    return f"{said}; what happens in fewer than 1 of {often} runs may go unseen"
+    basis = f" ({known.basis})" if known.basis else ""
+    pairs = "these pairs"
+    if known.pairs < record.pairs_available:
+        pairs = f"{numbers.format_count(known.pairs)} of {plural(record.pairs_available, 'pair')}"
+    loss = numbers.value(record.parameter, number, sign)
+    text = f"{known.mode} on {pairs}: {loss}{beside}{basis}"
+    if known.runs:
+        text += f", checked against {numbers.format_count(known.runs)} runs"
+    if known.unseen:
+        often = numbers.format_count(int(1 / known.unseen))
+        text += f"; what happens in fewer than 1 of {often} runs may go unseen"
+    return text
 
 
 def _grade_text(record: Record) -> str:
@@ -342,31 +319,8 @@ def _rare_leaks(record: Record) -> str:
     return f"an output that only one input gives would be found if it came in 1 of {often} runs"
 
 
-def _p_value(record: Record) -> str:
-    if record.p_value is None:
-        return ""
-    counted = record.method in ("dpsniper", "dpfinder")
-    floor = counted and record.p_value <= 0.011 * (record.alpha or 0.0)
-    whose = "" if record.e_value is None else ", by the bets"
-    return ("<= " if floor else "") + numbers.format_p_value(record.p_value) + whose
-
-
 def _e_value(record: Record) -> str:
     if record.e_value is None or not record.bet_samples:
         return ""
     samples = numbers.format_count(record.bet_samples)
     return f"{numbers.format_e_value(record.e_value)} after {samples} samples"
-
-
-def _spent_text(record: Record) -> str:
-    """Return the largest loss that was computed or proven, besides the claimed one."""
-    lower, known = proven_bound(record), record.estimate
-    if known is not None and known.mode == "exact" and known.error < known.value:
-        lower = max(lower, known.value - known.error)
-    if not record.strength or lower <= 0 or record.claimed is None:
-        return ""
-    spent, claimed = numbers.format_lower(lower), numbers.claimed_number(record.claimed)
-    if record.parameter == "scale":
-        return numbers.value("scale", spent, ">=")
-    what = "loss" if record.parameter == "eps" else record.parameter
-    return f"{what} at least {spent} of the {claimed} that is claimed"

@@ -337,19 +337,6 @@ class Result(Outcome):
         return below(self.may_lose) > MAX_STRONG * (1 + ROUNDING)
 
     @property
-    def worth(self) -> str:
-        """Basis of a pass: ``"would have caught 1.25"``, or the loss that is known."""
-        if self.estimate is not None and self.rests_on_loss:
-            value, guarantee = f"{self.estimate.value:.3g}", self.claim.promise.guarantee
-            known = guarantee.equal(value)
-            if self.estimate.mode == "aligned":
-                known = f"{guarantee.parameter} at most {value}, by alignment"
-            return f"{known} on these pairs, checked against {self.estimate.runs:,} runs"
-        if self.far_below is not None:
-            return f"the strongest attack shows a loss of at most {self.far_below:.3g}"
-        return f"would have caught {self.resolution:.3g}"
-
-    @property
     def reason(self) -> str:
         """Why the audit could tell nothing, or little, and what to do; often empty for a pass."""
         if self.violated:

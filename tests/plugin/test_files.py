@@ -38,7 +38,7 @@ def test_claims_that_are_not_as_on_record_are_in_all_of_them(stats):
     place = alert["locations"][0]["physicalLocation"]
     assert (place["artifactLocation"]["uri"], place["region"]["startLine"]) == ("test_stats.py", 3)
     assert len(json.loads(told["gitlab.json"])) == 1
-    assert "✗ not as on record" in told["html"]
+    assert "❌ not as on record" in told["html"]
     assert sum(line.startswith("test_stats.py::good  ") for line in result.outlines) == 1
 
 

@@ -25,7 +25,7 @@ def test_a_pass_with_its_loss():
     assert (result.estimate.value, result.estimate.mode) == (pytest.approx(1.0), "aligned")
     assert result.strength == "aligned"
     said = estimate_text(Record.of(result))
-    assert said.startswith("loss at most 1.000000, by alignment (1 pair; 200 replays)")
+    assert said.startswith("aligned on these pairs: eps <= 1.000000 (200 replays)")
     assert result.samples < 500
 
 

@@ -38,7 +38,7 @@ def test_pass_by_alignment_is_graded_so_and_says_over_what():
     assert result.estimate.value == pytest.approx(1.0)
     assert result.samples < 20_000
     said = estimate_text(Record.of(result))
-    assert said.startswith("loss at most 1.000000, by alignment (2 pairs; 300 replays)")
+    assert said.startswith("aligned on these pairs: eps <= 1.000000 (300 replays)")
     assert "fewer than 1 of" in said
 
 

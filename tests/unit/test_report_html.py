@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from dataclasses import replace
 from datetime import datetime
@@ -10,7 +9,6 @@ from html.parser import HTMLParser
 
 from results import BROKEN, PICTURES, rows
 
-from pytest_dp.report.alarms import STATUSES
 from pytest_dp.report.html import fragment, page
 
 NOW = datetime(2026, 11, 22, 16, 40)
@@ -71,9 +69,6 @@ def test_every_claim_has_its_row_and_all_that_is_known():
     assert "2026-11-22 16:40 UTC, python 3.14, pytest-dp 1.2.3" in seen.text
     assert seen.tags["tr"] == 1 + len(records)
     assert seen.tags["details"] == len(records)
-    assert seen.of("data-status") == [
-        *("violated", "error", "inconclusive", "no violation", "no violation")
-    ]
     for record in records:
         assert record.headline in seen.text
         assert record.details in seen.text
@@ -86,10 +81,11 @@ def test_every_claim_has_its_row_and_all_that_is_known():
 
 def test_what_is_broken_on_other_inputs_stands_above_clean_passes():
     broken, fair, strong, *_ = rows()
-    beyond = replace(fair, beyond=replace(broken, status="beyond"))
-    records = [strong, replace(fair, strength="weak"), beyond, broken]
-    headings = re.findall(r"<h2>(.*?)</h2>", page(records, RAN, NOW))
-    assert headings[:3] == ["Violated", STATUSES["beyond"].heading, "No violation found: weak"]
+    beyond = replace(fair, name="other inputs", beyond=replace(broken, status="beyond"))
+    weak = replace(fair, name="weak one", strength="weak")
+    text = Page(page([strong, weak, beyond, broken], RAN, NOW)).text
+    order = [broken.name, beyond.name, weak.name, strong.name]
+    assert sorted(order, key=text.index) == order
 
 
 def test_nothing_is_fetched():
@@ -113,12 +109,8 @@ def test_what_users_have_written_is_text_and_nothing_else():
     pictures = replace(DRAWN[0].pictures, outputs=replace(outputs, of=HOSTILE, bars=bars))
     hostile[0] = replace(hostile[0], pictures=pictures)
     expected = replace(hostile[1], name=f"expected {HOSTILE}", expected=True)
-    seen, honest = (
-        Page(page([*hostile, expected], {HOSTILE: HOSTILE}, NOW)),
-        Page(page(DRAWN, RAN, NOW)),
-    )
-    assert seen.tags["script"] == honest.tags["script"] == 1
-    assert seen.tags["img"] == 0
+    seen = Page(page([*hostile, expected], {HOSTILE: HOSTILE}, NOW))
+    assert seen.tags["script"] == seen.tags["img"] == 0
     assert not [name for _, name, _ in seen.attributes if name.startswith("on")]
     assert seen.text.count("alert(1)") >= 15
     assert HOSTILE in seen.text

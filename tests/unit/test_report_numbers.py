@@ -18,9 +18,6 @@ from pytest_dp.results.outcome import from_plain, plain
 def test_numbers():
     for text, expected in [
         (numbers.format_count(10_012), "10,012"),
-        (numbers.short_count(1_840), "1.8k"),
-        (numbers.short_count(9_960), "10k"),
-        (numbers.short_count(999_900), "1.0M"),
         (numbers.claimed_number(1e-3), "0.001"),
         (numbers.claimed_number(math.log(2)), "0.693147"),
         (numbers.confidence(1e-6), "99.9999 %"),
@@ -94,11 +91,6 @@ def test_the_proven_ratio_reads_above_the_allowed_one():
 def test_units_are_the_same_everywhere():
     assert numbers.value("eps", "1.7") == "eps = 1.7"
     assert numbers.value("scale", "3.68", ">=") == "loss >= 3.68 times the claim"
-    assert numbers.not_ruled_out(1.7, "eps") == "eps up to 1.70 is not ruled out"
-    assert (
-        numbers.not_ruled_out(1.7, "scale") == "a loss up to 1.70 times the claim is not ruled out"
-    )
-    assert numbers.not_ruled_out(None, "scale") == "no loss is ruled out"
     curve = PrivacyProfile(lambda eps: 0.0, name="a curve")
     assert curve.at_least("3.68") == numbers.value(curve.parameter, "3.68", ">=")
     assert curve.equal("3.68") == numbers.value(curve.parameter, "3.68")

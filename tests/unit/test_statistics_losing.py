@@ -93,5 +93,5 @@ def test_a_pass_does_not_say_that_what_is_lost_would_have_been_caught(claim, tru
     assert result.verdict == "no violation"
     assert result.resolution >= result.may_lose > true
     assert result.strength == "weak"
-    assert "eps up to " in result.to_dict()["headline"]
+    assert ": up to " in result.to_dict()["headline"]
     assert not any("stopped at the margin" in note for note in result.notes)
