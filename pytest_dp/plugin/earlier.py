@@ -32,7 +32,7 @@ from pytest_dp.data.relations import Pair
 from pytest_dp.pairs import resolve_promise
 from pytest_dp.plugin.options import accumulates, settings_of
 from pytest_dp.plugin.terminal import reason, warn_without_failing
-from pytest_dp.records.evidence_store import FOLDER, Store, StoredRun, at_most, file_name
+from pytest_dp.records.evidence_store import FOLDER, Store, StoredRun, file_name, total_evidence
 from pytest_dp.records.identity import identity, is_outside, project_digest, text_of
 from pytest_dp.report import numbers
 from pytest_dp.report.record import Record
@@ -57,7 +57,7 @@ class Earlier:
         self._alpha = settings.alpha
         # If bets on inputs beyond what the claim gives count, it is another claim.
         self._more = ["beyond"] if settings.beyond == "fail" else []
-        self._about, self._evidence = "", Evidence()
+        self._about, self._started = "", clocks.now().isoformat(timespec="microseconds")
         self._name = item.nodeid if number == 1 else f"{item.nodeid}#{number}"
         self._store: Store | None = None
         if accumulates(item.config) and is_outside(mechanism, dict(claim.arguments.params)):
@@ -81,8 +81,16 @@ class Earlier:
         if self._store is None:
             return
         if result.evidence is not None:
-            about = self._name, self._about, numbers.seed(result.seed), self._alpha
-            self._store.add(*about, result.evidence, self._evidence)
+            run = StoredRun(
+                self._name,
+                self._about,
+                numbers.seed(result.seed),
+                self._started,
+                result.evidence.samples,
+                result.evidence.log_e_values,
+                self._alpha,
+            )
+            self._store.add(run)
         for problem in self._store.problems:
             warn_without_failing(self._item, problem)
 
@@ -91,9 +99,7 @@ class Earlier:
             return None
         code = project_digest(self._item.config.rootpath)
         self._about = identity(promise, self._claim.arguments, code, *self._more)
-        about = self._name, self._about, numbers.seed(seed), self._alpha
-        self._evidence = self._store.earlier(*about)
-        return self._evidence
+        return self._store.earlier(self._name, self._about, numbers.seed(seed), self._alpha)
 
     def _pairs(self, promise: Promise) -> list[Pair]:
         """Return the pair that broke this promise; none where an audit is repeated by its seed."""
@@ -252,8 +258,8 @@ def describe_evidence(config: pytest.Config) -> Iterator[str]:
 
 def _version_line(runs: list[StoredRun]) -> str:
     """Return one version of a mechanism and its claim."""
-    evidence = at_most(runs)
     alpha = min(run.alpha for run in runs)
+    evidence = total_evidence(runs, alpha)
     days = sorted({run.started[:10] for run in runs})
     when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
     said = (

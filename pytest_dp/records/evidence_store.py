@@ -1,12 +1,12 @@
-"""Files of the folder ``.dp``: evidence of runs, and audits that passed.
+"""Files of the folder ``.dp``: evidence of runs, and audits that passed, as JSON.
 
 There is a file for each run, so that parallel jobs cannot get in each other's way.
 
-``.dp/evidence/<claim>-<identity>/<seed>.json`` is what the run with that seed has shown. Folders of
-several machines are merged by putting their files together: a run is there once, whichever way it
-came. A seed that is there is not counted again, as its random numbers are the same.
-``.dp/passed/<claim>.json`` is what the last audit that passed has found, and the identity of what
-was audited: a cache as well.
+``.dp/evidence/<claim>-<identity>/<seed>.json`` is the evidence of the run with that seed. Folders
+of several machines are merged by putting their files together. A seed that is there is not counted
+again, as its random numbers are the same.
+``.dp/passed/<claim>.json`` is the record of the last audit that passed, and the identity of what
+was audited.
 """
 
 from __future__ import annotations
@@ -15,24 +15,22 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from pytest_dp.basics import clocks
 from pytest_dp.basics.writing import write_whole
-from pytest_dp.results.outcome import Evidence, finite
+from pytest_dp.results.outcome import Evidence
 
 VERSION = 1
-"""Given with the format of the files; what a newer one says is not guessed at."""
+"""The format of the files; files of other versions are left out."""
 FOLDER = ".dp"
 MAX_NAME = 100
 """Characters of an id in the name of its file. With more than some 230, file systems refuse it."""
 DIGITS = 6
 """Of the digest in the name of a file. With fewer, ids that differ in punctuation alone may share
 a file, and one's pass takes the other's pair away."""
-_NONE = Evidence()
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,26 +38,24 @@ class StoredRun:
     """The evidence of one run."""
 
     claim: str
-    """Its id."""
+    """The id of the claim."""
     identity: str
-    """What the evidence is about."""
+    """The digest of claim and code, as by `records.identity.identity`."""
     seed: str
     """In hexadecimal."""
     started: str
-    """In ISO 8601; only to be shown, as clocks jump."""
+    """When it started, in ISO 8601: not when it ended, which may depend on what it finds."""
     samples: int
     log_e_values: tuple[float, ...]
     """As in `Evidence`."""
     alpha: float
     """At which the claim was tested."""
-    reached: float | None = None
-    """If it refuted the claim: logarithm of the e-value of it and of the runs before it."""
 
 
 class Store:
-    """The evidence below a folder, which holds the folder ``.dp``, or will; and what passed.
+    """The files below the folder ``.dp`` of a project.
 
-    `problems` tell which evidence could not be read or written; nothing of it is counted.
+    `problems` lists evidence that could not be read or written; none of it counts.
     """
 
     def __init__(self, root: Path) -> None:
@@ -69,99 +65,76 @@ class Store:
     def earlier(self, claim: str, identity: str, seed: str, alpha: float) -> Evidence:
         """Return the evidence of runs with other seeds; of all runs, if they refute the claim.
 
-        So neither the same run nor others can take back what one has refuted.
+        So a repeated seed does not count twice, and no run takes back what others have refuted.
+        Files that cannot be read are added to `problems`.
         """
-        place = self._place(claim, identity)
-        runs = self._runs_in(place)
-        everything = at_most(runs)
+        runs = self._runs_in(self._place(claim, identity))
+        everything = total_evidence(runs, alpha)
         if everything.refutes(alpha):
             return everything
-        return total_evidence(run for run in runs if run.seed != seed)
+        return total_evidence((run for run in runs if run.seed != seed), alpha)
 
-    def add(
-        self,
-        claim: str,
-        identity: str,
-        seed: str,
-        alpha: float,
-        of_run: Evidence,
-        earlier: Evidence = _NONE,
-    ) -> None:
-        """Keep what a run has shown, unless its seed is there.
+    def add(self, run: StoredRun) -> None:
+        """Write the evidence of a run, unless there is a file of its seed.
 
-        `earlier` is what the run was told by the method of that name. Of a seed that is there, it
-        is only kept that this run has refuted the claim. Nothing that goes wrong is raised: it is a
-        problem that is told, and the audit stands.
+        An error is added to `problems` and not raised.
         """
-        so_far = earlier if earlier.refutes(alpha) else earlier + of_run
-        reached = so_far.log_e_value if so_far.refutes(alpha) else -math.inf
-        place = self._place(claim, identity)
-        file = place / f"{seed}.json"
+        file = self._place(run.claim, run.identity) / f"{run.seed}.json"
         try:
-            before = self._run_in(file) if file.exists() else None
-            if file.exists() and (before is None or not reached > _peak_of(before)):
-                return
-            now, shown = clocks.now().isoformat(timespec="seconds"), before or of_run
-            about = claim, identity, seed, now, shown.samples, shown.log_e_values, alpha
-            content = {"version": VERSION, **asdict(StoredRun(*about))}
-            content["reached"] = finite(reached)
-            self.prepare(place)
-            write_whole(file, (json.dumps(content, indent=1, allow_nan=False) + "\n").encode())
+            if not file.exists():
+                self._write(file, asdict(run))
         except Exception as error:  # a folder that cannot be written, a full disk
             why = getattr(error, "strerror", None) or error
             self.problems.append(f"{file} could not be written, so this run is not kept: {why}")
 
     def runs(self) -> Iterator[StoredRun]:
-        """Yield all that is kept, claim by claim."""
+        """Yield all runs with evidence, claim by claim."""
         for place in sorted((self.folder / "evidence").glob("*/")):
             yield from self._runs_in(place)
 
     def passed(self, claim: str, identity: str) -> dict[str, Any] | None:
-        """Return the result of the last audit of the same code, if it passed and can be read."""
+        """Return the fields of the record of an audit of the same code that passed, or None."""
         try:
-            content = json.loads(self._pass(claim).read_text(encoding="utf-8"))
-            known = content["version"], content["claim"], content["identity"]
-            return dict(content["record"]) if known == (VERSION, claim, identity) else None
+            content = _read_json(self._pass(claim))
+            about = content["claim"], content["identity"]
+            return dict(content["record"]) if about == (claim, identity) else None
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
     def keep_pass(self, claim: str, identity: str, record: Mapping[str, Any] | None) -> None:
-        """Keep what an audit that passed has found, or drop what was kept; may raise OSError."""
+        """Write the record of an audit that passed, or remove the file; raises OSError."""
         file = self._pass(claim)
         if record is None:
             file.unlink(missing_ok=True)
-            return
-        content = {"version": VERSION, "claim": claim, "identity": identity, "record": record}
-        self.prepare(file.parent)
-        write_whole(file, (json.dumps(content, allow_nan=False) + "\n").encode())
-
-    def _pass(self, claim: str) -> Path:
-        return self.folder / "passed" / f"{file_name(claim)}.json"
+        else:
+            self._write(file, {"claim": claim, "identity": identity, "record": record})
 
     def prepare(self, place: Path) -> None:
-        """Make a folder below; raises OSError if that is not possible."""
+        """Make a folder below ``.dp``; raises OSError if that is not possible."""
         place.mkdir(parents=True, exist_ok=True)
         ignore = self.folder / ".gitignore"
         if not ignore.exists():
             write_whole(ignore, b"# Evidence is cached, not committed.\n*\n")
 
+    def _write(self, file: Path, content: Mapping[str, Any]) -> None:
+        self.prepare(file.parent)
+        text = json.dumps({"version": VERSION, **content}, indent=1, allow_nan=False)
+        write_whole(file, f"{text}\n".encode())
+
+    def _pass(self, claim: str) -> Path:
+        return self.folder / "passed" / f"{file_name(claim)}.json"
+
     def _place(self, claim: str, identity: str) -> Path:
         return self.folder / "evidence" / f"{file_name(claim)}-{identity}"
 
     def _runs_in(self, place: Path) -> list[StoredRun]:
-        runs: list[StoredRun | None] = []
-        try:
-            runs += map(self._run_in, sorted(place.glob("*.json")))
-        except OSError as error:
-            self.problems.append(f"{place} is left out: {error}")
-        return [run for run in runs if run is not None]
-
-    def _run_in(self, file: Path) -> StoredRun | None:
-        try:
-            return _read_run(file)
-        except (OSError, ValueError) as error:
-            self.problems.append(f"{file} is left out: {error}")
-            return None
+        runs = []
+        for file in sorted(place.glob("*.json")):
+            try:
+                runs.append(_read_run(file))
+            except (OSError, ValueError) as error:
+                self.problems.append(f"{file} is left out: {error}")
+        return runs
 
 
 def file_name(claim: str) -> str:
@@ -171,40 +144,38 @@ def file_name(claim: str) -> str:
     return f"{words}_{digest}"
 
 
-def total_evidence(runs: Iterable[StoredRun]) -> Evidence:
-    """Return the evidence of all runs together."""
-    return sum((Evidence(run.log_e_values, 1, run.samples) for run in runs), Evidence())
+def total_evidence(runs: Iterable[StoredRun], alpha: float) -> Evidence:
+    """Return the evidence of runs together, or of the first ones that refute the claim at alpha.
 
-
-def at_most(runs: Sequence[StoredRun]) -> Evidence:
-    """Return the evidence of all runs, or its maximum at the time when they refuted the claim.
-
-    A product over runs may fall again. That it has once reached 1 / alpha has refuted the claim: by
-    Ville's inequality, its largest value does so as seldom as its last.
+    A product of e-values over runs, in the order in which they started, may fall again. That it has
+    once reached 1 / alpha has refuted the claim, by Ville's inequality.
     """
-    everything = total_evidence(runs)
-    peak = max(map(_peak_of, runs), default=-math.inf)
-    if not everything.log_e_values or peak <= everything.log_e_value:
-        return everything
-    return replace(everything, log_e_values=(*everything.log_e_values[:-1], peak))
+    total = Evidence()
+    for run in sorted(runs, key=lambda run: (run.started, run.seed)):
+        total += Evidence(run.log_e_values, 1, run.samples)
+        if total.refutes(alpha):
+            break
+    return total
 
 
-def _peak_of(run: StoredRun) -> float:
-    return -math.inf if run.reached is None else run.reached
-
-
-def _read_run(file: Path) -> StoredRun:
-    """Read one run; raises ValueError if the file is damaged, or of a newer version."""
+def _read_json(file: Path) -> dict[str, Any]:
+    """Return the content of a file; raises ValueError if it is of another version, or OSError."""
     content = json.loads(file.read_text(encoding="utf-8"))
     version = content.pop("version", None) if isinstance(content, dict) else None
     if version != VERSION:
         raise ValueError(f"its version is {version!r}, and this pytest-dp reads {VERSION}")
+    return dict(content)
+
+
+def _read_run(file: Path) -> StoredRun:
+    """Return the run of a file; raises ValueError if it is damaged, or OSError."""
+    content = _read_json(file)
     try:
-        run = StoredRun(**content | {"log_e_values": tuple(map(float, content["log_e_values"]))})
-        numbers = *run.log_e_values, run.samples, run.alpha, run.reached or 0.0
-        sound = all(map(math.isfinite, numbers)) and len(numbers) > 3
+        log_e_values = tuple(map(float, content["log_e_values"]))
+        run = StoredRun(**content | {"log_e_values": log_e_values})
+        is_sound = all(map(math.isfinite, (*log_e_values, run.samples, run.alpha)))
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"it is damaged: {error!r}") from None
-    if run.seed != file.stem or not sound:
+    if run.seed != file.stem or not is_sound or not log_e_values:
         raise ValueError("it is damaged: its seed or its values are none")
     return run

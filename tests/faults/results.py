@@ -53,8 +53,8 @@ FAULTS = (
     Fault(
         "pass-of-other-code",
         "records/evidence_store.py",
-        "if known == (VERSION, claim, identity)",
-        "if known[:2] == (VERSION, claim)",
+        "if about == (claim, identity)",
+        "if about[0] == claim",
         "A claim whose code has changed is told to be unchanged.",
         ACCUMULATED + "test_a_pass_is_found_by_the_same_claim_and_identity_alone",
     ),
@@ -93,8 +93,8 @@ FAULTS = (
     Fault(
         "seed-counts-twice",
         "records/evidence_store.py",
-        "total_evidence(run for run in runs if run.seed != seed)",
-        "total_evidence(runs)",
+        "total_evidence((run for run in runs if run.seed != seed), alpha)",
+        "total_evidence(runs, alpha)",
         "Evidence of one run multiplies with itself.",
         ACCUMULATED + "test_a_seed_counts_once",
     ),
@@ -109,7 +109,7 @@ FAULTS = (
     Fault(
         "refuted-and-forgotten",
         "records/evidence_store.py",
-        "        if everything.refutes(alpha):\n            return everything\n",
+        "        if total.refutes(alpha):\n            break\n",
         "",
         "A later run takes back what an earlier one has refuted.",
         ACCUMULATED + "test_once_refuted_stays_refuted_in_each_short_history",

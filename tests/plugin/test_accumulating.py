@@ -8,8 +8,7 @@ import sys
 import pytest
 from projects import QUICK, laplace
 
-from pytest_dp.records.evidence_store import Store
-from pytest_dp.results.outcome import Evidence
+from pytest_dp.records.evidence_store import Store, StoredRun
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("_without_blame")]
 
@@ -95,8 +94,8 @@ def test_the_evidence_is_printed(stats):
     assert (empty.ret, empty.outlines[0].split(":")[0]) == (0, f"No evidence in {stats.root}/.dp")
     store = Store(stats.root)
     for seed, log_e in (("1", 2.0), ("2", 13.0)):
-        store.add(CLAIM, "0123456789ab", seed, 1e-6, Evidence((log_e,), 1, 1_500))
-    store.add(CLAIM, "ba9876543210", "3", 1e-6, Evidence((1.0,), 1, 7))
+        store.add(StoredRun(CLAIM, "0123456789ab", seed, "2026-01-01", 1_500, (log_e,), 1e-6))
+    store.add(StoredRun(CLAIM, "ba9876543210", "3", "2026-01-02", 7, (1.0,), 1e-6))
     result = stats.run("--dp-evidence")
     assert result.ret == 0
     assert result.outlines[0] == CLAIM

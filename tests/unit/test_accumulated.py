@@ -11,7 +11,7 @@ import pytest
 from pytest_dp.claiming.claim import Arguments, Promise
 from pytest_dp.data.relations import AddRemoveOne
 from pytest_dp.privacy import ApproximateDP
-from pytest_dp.records.evidence_store import Store
+from pytest_dp.records.evidence_store import Store, StoredRun
 from pytest_dp.records.identity import identity
 from pytest_dp.results.outcome import Evidence
 
@@ -22,10 +22,15 @@ def of_run(log_e, samples=100):
     return Evidence((2 * log_e, log_e), 1, samples)
 
 
+def stored(seed, log_e, samples=100, alpha=1e-6, number=0):
+    e_values = of_run(log_e).log_e_values
+    return StoredRun(CLAIM, ABOUT, seed, f"2026-01-01T00:00:{number:02}", samples, e_values, alpha)
+
+
 def filled(root, *log_es):
     store = Store(root)
     for number, log_e in enumerate(log_es):
-        store.add(CLAIM, ABOUT, f"{number:x}", 1e-6, of_run(log_e))
+        store.add(stored(f"{number:x}", log_e, number=number))
     assert not store.problems
     return store
 
@@ -39,33 +44,34 @@ def files_of(root):
 
 def test_a_seed_counts_once(tmp_path):
     store = filled(tmp_path, 1.5, -0.5)
-    store.add(CLAIM, ABOUT, "1", 1e-6, of_run(9.0))
+    store.add(stored("1", 9.0))
     assert store.earlier(CLAIM, ABOUT, "ff", 1e-6).log_e_value == 1.0
     again = store.earlier(CLAIM, ABOUT, "1", 1e-6)
     assert again == Evidence((3.0, 1.5), 1, 100)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("alphas", "length"), [((1e-6,), 3), ((1e-2, 1e-6), 2)])
+@pytest.mark.parametrize(("alphas", "length"), [((1e-6,), 4), ((1e-2, 1e-6), 3)])
 def test_once_refuted_stays_refuted_in_each_short_history(tmp_path, monkeypatch, alphas, length):
-    """Runs of two seeds, again and again, that show much or little, also at another alpha."""
+    """Runs that show much or little, also at another alpha, and at last those that show nothing."""
     monkeypatch.setattr(os, "fsync", lambda handle: None)
-    shown, seeds = (-12.0, 3.0, 15.0), "ab"
-    for number, history in enumerate(product(product(shown, seeds, alphas), repeat=length)):
+    for number, history in enumerate(product(product((-12.0, 3.0, 15.0), alphas), repeat=length)):
         store, red = Store(tmp_path / str(number)), set()
-        for log_e, seed, alpha in (*history, (-20.0, "c", alphas[0]), (-20.0, "d", alphas[-1])):
-            earlier = store.earlier(CLAIM, ABOUT, seed, alpha)
+        last = (-20.0, alphas[0]), (-20.0, alphas[-1])
+        for at, (log_e, alpha) in enumerate((*history, *last)):
+            earlier = store.earlier(CLAIM, ABOUT, f"{at:x}", alpha)
             refuted = earlier.refutes(alpha) or (earlier + of_run(log_e)).refutes(alpha)
-            store.add(CLAIM, ABOUT, seed, alpha, of_run(log_e), earlier)
+            store.add(stored(f"{at:x}", log_e, alpha=alpha, number=at))
             assert refuted or not any(at <= alpha for at in red), history
             red |= {alpha} if refuted else set()
+        assert store.earlier(CLAIM, ABOUT, "0", 1e-6).refutes(1e-6) or 1e-6 not in red
         assert not store.problems
 
 
 def test_merging_twice_changes_nothing(tmp_path):
     filled(tmp_path / "one", 1.5, -0.5)
     other = Store(tmp_path / "other")
-    other.add(CLAIM, ABOUT, "77", 1e-6, of_run(0.25, 7))
+    other.add(stored("77", 0.25, samples=7))
     for _ in range(2):
         shutil.copytree(tmp_path / "other/.dp", tmp_path / "one/.dp", dirs_exist_ok=True)
     merged = Store(tmp_path / "one").earlier(CLAIM, ABOUT, "ff", 1e-6)
