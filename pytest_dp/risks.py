@@ -29,8 +29,8 @@ from pytest_dp.pairs.targets import Target
 from pytest_dp.running.calling import Call, prepare
 from pytest_dp.running.chunks import Input
 from pytest_dp.running.deadline import Deadline, OutOfTime, ended_if_hung
+from pytest_dp.running.generators import Purpose, claim_seed
 from pytest_dp.running.sampler import Sampler, SampleRequest
-from pytest_dp.running.streams import Purpose, claim_seed
 from pytest_dp.statistics.auc import area
 
 MIN_RUNS = 8

@@ -38,7 +38,7 @@ from pytest_dp.pairs import Pair
 from pytest_dp.pairs.sources import PairSource
 from pytest_dp.results.outcome import Evidence, e_value
 from pytest_dp.running.deadline import Deadline, OutOfTime
-from pytest_dp.running.streams import Purpose
+from pytest_dp.running.generators import Purpose
 from pytest_dp.statistics.event_bets import rank_for
 from pytest_dp.statistics.ledger import BetRecord, Ledger, suspicion
 from pytest_dp.statistics.power import DELTAS, PlannedBets, rarest_leak

@@ -23,8 +23,8 @@ from pytest_dp.running.chunks import Input
 from pytest_dp.running.copies import CannotCopy
 from pytest_dp.running.deadline import Deadline, OutOfTime
 from pytest_dp.running.forked import MAX_STARTS
+from pytest_dp.running.generators import Purpose
 from pytest_dp.running.sampler import Sampler, SampleRequest
-from pytest_dp.running.streams import Purpose
 from pytest_dp.running.subject import Subject
 
 LEAST_RUNS = 64

@@ -36,8 +36,8 @@ from pytest_dp.results.outcome import (
 from pytest_dp.results.result import Counterexample
 from pytest_dp.results.screened import Screened
 from pytest_dp.running.deadline import OutOfTime
+from pytest_dp.running.generators import Purpose, stream
 from pytest_dp.running.sampler import SampleRequest
-from pytest_dp.running.streams import Purpose, stream
 from pytest_dp.statistics import assumptions
 from pytest_dp.statistics.assumptions import NOT_IID
 from pytest_dp.statistics.event_test import Bound, Counts, EventTest

@@ -49,7 +49,7 @@ from pytest_dp.results.result import Verdict
 from pytest_dp.running.chunks import Input
 from pytest_dp.running.coupling import TRIAL_RUNS, CannotCouple
 from pytest_dp.running.deadline import OutOfTime
-from pytest_dp.running.streams import Purpose
+from pytest_dp.running.generators import Purpose
 from pytest_dp.statistics.power import DELTAS, differs, would_show
 
 NO_DIFFERENCE = (

@@ -31,8 +31,8 @@ from pytest_dp.results.result import Verdict
 from pytest_dp.results.screened import Screened
 from pytest_dp.running.calling import Call, prepare
 from pytest_dp.running.deadline import OutOfTime
+from pytest_dp.running.generators import claim_seed
 from pytest_dp.running.sampler import Progress, Sampler
-from pytest_dp.running.streams import claim_seed
 
 MAX_SHOWN_INPUT = 120
 """Characters of an input in the description of a pair. Longer ones hide how D and D' differ."""

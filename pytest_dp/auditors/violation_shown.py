@@ -32,7 +32,7 @@ from pytest_dp.results.outcome import Pictures
 from pytest_dp.results.result import Counterexample, Distance
 from pytest_dp.running.coupling import CannotCouple
 from pytest_dp.running.deadline import Deadline, OutOfTime
-from pytest_dp.running.streams import Purpose
+from pytest_dp.running.generators import Purpose
 from pytest_dp.statistics.event_test import NO_COUNTS, Bound, Counts
 from pytest_dp.statistics.ledger import suspicion
 from pytest_dp.statistics.soft_bets import best_bet

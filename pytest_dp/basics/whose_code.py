@@ -1,11 +1,16 @@
-"""Whose code it is: the project's, an installed package's, or a library's that has no noise."""
+"""Files: whose code is in them, and how they are written as a whole.
+
+Code is the project's, an installed package's, or of a library that has no noise.
+"""
 
 from __future__ import annotations
 
 import functools
 import os
 import sys
+import tempfile
 import types
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +23,7 @@ _QUIET |= {"pytest", "_pytest", "pytest_dp"}
 
 
 def root_of(name: Any) -> str:
-    """Return the package of a module, by its name."""
+    """Return the name of the top-level package of a module, by the module's name; "" for None."""
     return str(name or "").partition(".")[0]
 
 
@@ -29,7 +34,7 @@ def is_library(name: Any) -> bool:
 
 
 def is_installed(module: types.ModuleType | None) -> bool:
-    """Return whether a module is part of an installed package, as far as its place can tell."""
+    """Return whether the file of a module is in a folder of installed packages."""
     return _is_in_site(getattr(module, "__file__", None) or "")
 
 
@@ -51,3 +56,32 @@ def is_project_module(name: Any) -> bool:
     if isinstance(file, str):
         return is_project_file(file)
     return root == "__main__" or root not in sys.stdlib_module_names
+
+
+def write_whole(file: Path, content: bytes) -> None:
+    """Write a file so that readers, and later runs, see all of the content or none of it.
+
+    Raises OSError if it cannot be written; the file is then as it was.
+    """
+    handle, beside = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        Path(beside).chmod(_usual_mode(file))
+        Path(beside).replace(file)
+    except BaseException:
+        with suppress(OSError):
+            Path(beside).unlink()
+        raise
+
+
+def _usual_mode(file: Path) -> int:
+    """Return the permissions of a file, or the default ones if the file does not exist."""
+    try:
+        return file.stat().st_mode & 0o777
+    except OSError:
+        mask = os.umask(0)
+        os.umask(mask)
+        return 0o666 & ~mask

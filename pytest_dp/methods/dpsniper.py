@@ -45,8 +45,8 @@ from pytest_dp.methods.two_stage import (
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.privacy import Guarantee
 from pytest_dp.running.deadline import Deadline
+from pytest_dp.running.generators import Purpose
 from pytest_dp.running.sampler import SampleRequest
-from pytest_dp.running.streams import Purpose
 from pytest_dp.statistics.event_test import EventTest, PublishedTest
 
 MIN_EXPECTED = 50

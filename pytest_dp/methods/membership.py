@@ -39,8 +39,8 @@ from pytest_dp.results.outcome import Risk
 from pytest_dp.results.result import Verdict
 from pytest_dp.running.chunks import Input
 from pytest_dp.running.deadline import Deadline, OutOfTime
+from pytest_dp.running.generators import Purpose
 from pytest_dp.running.sampler import Sampler, SampleRequest
-from pytest_dp.running.streams import Purpose
 from pytest_dp.statistics.auc import AreaBets, area, resolution
 from pytest_dp.statistics.clopper_pearson import SHOWN_ALPHA
 

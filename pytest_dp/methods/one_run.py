@@ -33,7 +33,7 @@ from pytest_dp.pairs.targets import Canaries
 from pytest_dp.results.result import Verdict
 from pytest_dp.running.chunks import Input
 from pytest_dp.running.deadline import OutOfTime
-from pytest_dp.running.streams import Purpose, stream
+from pytest_dp.running.generators import Purpose, stream
 from pytest_dp.statistics import clopper_pearson
 from pytest_dp.statistics import guessing_bounds as evidence
 from pytest_dp.statistics.clopper_pearson import SHOWN_ALPHA

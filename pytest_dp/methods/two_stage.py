@@ -43,7 +43,7 @@ from pytest_dp.results.result import Verdict
 from pytest_dp.running.chunks import Input
 from pytest_dp.running.coupling import CannotCouple
 from pytest_dp.running.deadline import Deadline, OutOfTime, within
-from pytest_dp.running.streams import Purpose
+from pytest_dp.running.generators import Purpose
 from pytest_dp.statistics import clopper_pearson
 from pytest_dp.statistics.assumptions import two_samples
 from pytest_dp.statistics.event_test import EventTest

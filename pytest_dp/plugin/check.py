@@ -18,7 +18,7 @@ from pytest_dp.plugin.options import only_changed, settings_of
 from pytest_dp.plugin.terminal import Progress, represent
 from pytest_dp.report.record import Record, claim_fields, junit_properties
 from pytest_dp.report.violation import headline, violation
-from pytest_dp.running.streams import claim_seed
+from pytest_dp.running.generators import claim_seed
 
 if TYPE_CHECKING:  # audits load much, and a claim that is unchanged needs none of it
     from pytest_dp.auditors.audit_result import AuditResult

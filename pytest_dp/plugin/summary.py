@@ -12,7 +12,7 @@ from urllib.parse import quote
 import pytest
 
 from pytest_dp.basics.errors import ClaimError, note_fault
-from pytest_dp.basics.writing import write_whole
+from pytest_dp.basics.whose_code import write_whole
 from pytest_dp.plugin.claim_session import reports
 from pytest_dp.plugin.terminal import reason, relative
 from pytest_dp.report import github

@@ -25,8 +25,7 @@ from pytest_dp.running.calling import Call
 from pytest_dp.running.copies import dumps
 from pytest_dp.running.coupling import CannotCouple, draw_per_run, draw_row_aligned
 from pytest_dp.running.deadline import Deadline, OutOfTime, interruptible, within
-from pytest_dp.running.generators import seed_randomness, states
-from pytest_dp.running.streams import stream
+from pytest_dp.running.generators import seed_randomness, states, stream
 
 MAX_BYTES = 2**25
 """Bytes of outputs drawn at a time. More take memory; fewer take longer."""

@@ -33,9 +33,8 @@ from pytest_dp.running.generator_stand_ins import (
     stand_in,
     was_drawn_unasked,
 )
-from pytest_dp.running.generators import PYTHONS_NUMBER, RunStreams, state_of
+from pytest_dp.running.generators import PYTHONS_NUMBER, RunStreams, child, state_of
 from pytest_dp.running.laws import NUMPY
-from pytest_dp.running.streams import child
 
 TRIED_STREAMS = 3
 """Streams of a trial. More take longer; with fewer, what depends on earlier runs is not seen."""

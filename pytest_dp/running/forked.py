@@ -44,9 +44,8 @@ from pytest_dp.running.calling import Call
 from pytest_dp.running.chunks import Chunk, Input, Runner, pickle_data
 from pytest_dp.running.copies import CannotCopy, Pristine
 from pytest_dp.running.deadline import Deadline, OutOfTime
-from pytest_dp.running.generators import reseed
+from pytest_dp.running.generators import Purpose, reseed, stream
 from pytest_dp.running.modules import record_opened_files
-from pytest_dp.running.streams import Purpose, stream
 
 MAX_STARTS = 24
 """Processes that start afresh to confirm a violation. More take longer; of 8, all keep the same of

@@ -1,5 +1,7 @@
 """The generators within a mechanism's reach: given, global or kept; seeded, and put back.
 
+Seeds follow from the claim. Each stream of random numbers has a key, which no other stream has.
+
 A mechanism may keep a generator: on an object, in a module, in a closure. Copied into several
 processes, it would deal the same "random" numbers in each of them, and counts that look independent
 would not be. So generators are looked for, and all have streams of their own while a mechanism
@@ -8,11 +10,15 @@ runs: one for a chunk of work (`seed_randomness`), or one for every run (`RunStr
 
 from __future__ import annotations
 
+import functools
+import hashlib
+import inspect
 import pickle
 import random
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from enum import IntEnum, unique
 from typing import Any, Self
 
 import numpy as np
@@ -20,7 +26,80 @@ from numpy.random import mtrand
 from numpy.random.bit_generator import ISpawnableSeedSequence
 
 from pytest_dp.basics.reach import GENERATORS, reach
-from pytest_dp.running.streams import child
+
+
+@unique
+class Purpose(IntEnum):
+    """Purposes of samples: the first part of the key of each stream of random numbers.
+
+    No two purposes have random numbers in common, as their keys begin with another number.
+    """
+
+    TRIAL = 0
+    """To see how a mechanism draws its random numbers."""
+    SEARCH = 1
+    """To learn attacks from, and to rank pairs."""
+    TEST = 2
+    """To be tested: none of them was ever searched."""
+    CHOICE = 3
+    """To place the threshold of an attack."""
+    POWER = 4
+    """To estimate the power of an attack."""
+    BET = 5
+    """To be bet on."""
+    RESTART = 6
+    """To be bet on anew, after random numbers turned out not to be shared."""
+    DIVERGENCE = 8
+    """To bound a divergence."""
+    SMALLER = 9
+    """To be bet on, on smaller pairs; each pair gets the same random numbers."""
+    COPY = 10
+    """To be drawn by copies of the mechanism that start afresh."""
+    HIDDEN = 12
+    """For generators that are found nowhere but in the memory of a process."""
+    COINS = 14
+    """By which canaries are in the data or not, and ties between their scores are broken."""
+    OUTSIDE = 16
+    """To be bet on, on pairs outside of the declared inputs."""
+
+
+def claim_seed(name: str, mechanism: Any) -> int:
+    """Return a seed that changes only when the claim's id or the mechanism's source changes.
+
+    The same code thus gets the same verdict wherever and whenever it is audited, and running it
+    again until it turns green cannot work.
+    """
+    inner = definition_of(mechanism)
+    try:
+        source = inspect.getsource(inner)
+    except (OSError, TypeError):
+        code = getattr(inner, "__code__", None)
+        source = repr((code.co_code, code.co_names)) if code else inner.__qualname__
+    digest = hashlib.sha256(f"{name}\0{source}".encode()).digest()
+    return int.from_bytes(digest[:4], "big")
+
+
+def definition_of(mechanism: Any) -> Any:
+    """Return the function or class that defines a mechanism, inside of wrappers and partials."""
+    inner = inspect.unwrap(mechanism)
+    while isinstance(inner, functools.partial):
+        inner = inspect.unwrap(inner.func)
+    return inner if inspect.isroutine(inner) or inspect.isclass(inner) else type(inner)
+
+
+def stream(seed: int, *key: int) -> np.random.SeedSequence:
+    """Return the seed sequence of one chunk of work; different keys give independent streams.
+
+    A key starts with its length: that of no chunk is then a prefix of another's, and the children
+    that `seeded` spawns from one can never be those of another.
+    """
+    return np.random.SeedSequence(seed, spawn_key=(len(key), *key))
+
+
+def child(sequence: np.random.SeedSequence, number: int) -> np.random.SeedSequence:
+    """Return item `number` of ``sequence.spawn``, in a third of the time."""
+    return np.random.SeedSequence(sequence.entropy, spawn_key=(*sequence.spawn_key, number))
+
 
 NUMPYS: np.random.RandomState = mtrand._rand  # noqa: SLF001
 PYTHONS: random.Random = random._inst  # noqa: SLF001
@@ -99,9 +178,6 @@ def reseed(generator: Any, sequence: np.random.SeedSequence) -> None:
         restore(generator, bits(sequence).state)
 
 
-# --- what comes back at the end ---
-
-
 @contextmanager
 def _put_back(captured: Captured) -> Iterator[None]:
     """Put all generators within reach back to where they were, at the end."""
@@ -114,15 +190,9 @@ def _put_back(captured: Captured) -> Iterator[None]:
             restore(source, state)
 
 
-# --- a stream for a chunk ---
-
-
 def states(rng: np.random.Generator, captured: Captured) -> list[Any]:
     """Return the states of all reachable sources and of `rng`, as values to compare."""
-    return _states((rng, NUMPYS, PYTHONS, *captured.generators))
-
-
-def _states(sources: tuple[Any, ...]) -> list[Any]:
+    sources = (rng, NUMPYS, PYTHONS, *captured.generators)
     return [_comparable(state_of(source)) for source in sources]
 
 
@@ -139,12 +209,9 @@ def seed_randomness(
         NUMPYS.seed(numpys.generate_state(4))
         PYTHONS.seed(int.from_bytes(pythons.generate_state(4).tobytes(), "little"))
         own = child(sequence, 3).spawn(len(captured.generators))
-        for generator, stream in zip(captured.generators, own, strict=True):
-            reseed(generator, stream)
+        for generator, its_own in zip(captured.generators, own, strict=True):
+            reseed(generator, its_own)
         yield np.random.default_rng(injected)
-
-
-# --- a stream for every run ---
 
 
 class RunStreams:
@@ -183,7 +250,7 @@ class RunStreams:
 
     def states(self) -> list[Any]:
         """Return the states of all sources, as values to compare."""
-        return _states(self._sources)
+        return states(self.rng, self._captured)
 
     def used_since(self, states: list[Any]) -> dict[int, Any]:
         """Return the new states of the sources that were used since these `states`."""
@@ -250,30 +317,26 @@ def _restart_all(restarts: list[Restart]) -> Restart:
 
 
 def _restarts(source: Any, sequence: np.random.SeedSequence, count: int) -> Restart:
-    """Return a function that restarts a source.
+    """Return a function that puts a source at the start of the stream of a run.
 
-    The stream depends on `sequence` and the run only.
+    The stream depends on nothing but `sequence` and the number of the run, which is below `count`.
     """
     if not isinstance(source, np.random.Generator):
-        return _restarts_numbers(source, sequence, count)
+        return _restarts_legacy(source, sequence, count)
     bits = source.bit_generator
-    spawning, legacy = _RunSequence(sequence), type(bits) is np.random.MT19937
+    spawning = _RunSequence(sequence)
     _set_sequence(bits, spawning)
-    if type(bits) in _RESTARTS:
-        numbers = _RESTARTS[type(bits)](bits, sequence, count)
-    else:
-        numbers = _restarts_numbers(np.random.RandomState(bits), sequence, count)
+    restart_numbers = _RESTARTS.get(type(bits), _restarts_bits)(bits, sequence, count)
 
     def restart(run: int) -> None:
         spawning.run, spawning._current = run, None  # noqa: SLF001  a call less
-        numbers(run)
-        if legacy:  # which forgets the sequence
-            _set_sequence(bits, spawning)
+        restart_numbers(run)
 
     return restart
 
 
-def _restarts_numbers(source: Any, sequence: np.random.SeedSequence, count: int) -> Restart:
+def _restarts_legacy(source: Any, sequence: np.random.SeedSequence, count: int) -> Restart:
+    """Return a function that restarts a generator of `random`, or a RandomState of numpy."""
     seeds = _random_words(sequence, count)
     if isinstance(source, random.Random):
         numbers = [int.from_bytes(row.tobytes(), "little") for row in seeds]
@@ -284,6 +347,12 @@ def _restarts_numbers(source: Any, sequence: np.random.SeedSequence, count: int)
     return lambda run: reseed(source, np.random.SeedSequence(seeds[run].tolist()))
 
 
+def _restarts_bits(bits: Any, sequence: np.random.SeedSequence, count: int) -> Restart:
+    """Return a function that restarts a bit generator of any type."""
+    seeds, make = _random_words(sequence, count).tolist(), type(bits)
+    return lambda run: setattr(bits, "state", make(np.random.SeedSequence(seeds[run])).state)
+
+
 def _random_words(
     sequence: np.random.SeedSequence, count: int
 ) -> np.ndarray[Any, np.dtype[np.uint64]]:
@@ -292,7 +361,10 @@ def _random_words(
 
 
 def _restarts_philox(bits: Any, sequence: np.random.SeedSequence, count: int) -> Restart:
-    """Return each run has a random key of 128 bits, and with it all of the counter for jumps."""
+    """Return a function that restarts Philox: each run has a random key of 128 bits.
+
+    The counter starts at 0, so that there is room for jumps.
+    """
     inner = {"counter": [0, 0, 0, 0], "key": [0, 0]}
     state: dict[str, Any] = {**bits.state, "state": inner, "has_uint32": 0, "uinteger": 0}
     # Python numbers are read twice as fast as arrays.
@@ -307,10 +379,7 @@ def _restarts_philox(bits: Any, sequence: np.random.SeedSequence, count: int) ->
 
 
 def _restarts_pcg(bits: Any, sequence: np.random.SeedSequence, count: int) -> Restart:
-    """Return a function that restarts each run at a random state of 128 bits.
-
-    Two runs have the same state with probability 2^-128.
-    """
+    """Return a function that restarts PCG64: each run has a random state of 128 bits."""
     inner = {"state": 0, "inc": type(bits)(sequence).state["state"]["inc"]}
     state = {"bit_generator": type(bits).__name__, "state": inner, "has_uint32": 0, "uinteger": 0}
     starts = [high << 64 | low for high, low in _random_words(sequence, count).tolist()]

@@ -31,8 +31,7 @@ from pytest_dp.running.coupling import (
 )
 from pytest_dp.running.deadline import Deadline, interruptible
 from pytest_dp.running.forked import Origin, files_kept, first_state
-from pytest_dp.running.generators import RunStreams
-from pytest_dp.running.streams import Purpose, stream
+from pytest_dp.running.generators import Purpose, RunStreams, stream
 
 REPLAYS = 12
 """Runs on one stream that show whether it decides all. More take longer; fewer miss what is

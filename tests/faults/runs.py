@@ -37,7 +37,7 @@ FAULTS = (
     ),
     Fault(
         "seed-whatever-the-code",
-        "running/streams.py",
+        "running/generators.py",
         'digest = hashlib.sha256(f"{name}\\0{source}".encode()).digest()',
         'digest = hashlib.sha256(f"{name}".encode()).digest()',
         "A bug that one seed misses is missed for ever.",

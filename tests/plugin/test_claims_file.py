@@ -174,7 +174,7 @@ def test_a_file_that_cannot_be_written_is_an_error_and_stays(shop, monkeypatch):
     def full(*args, **kwargs):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("pytest_dp.basics.writing.Path.replace", full)
+    monkeypatch.setattr("pytest_dp.basics.whose_code.Path.replace", full)
     result = shop.run("--dp-claims=update")
     assert (result.ret, result.parseoutcomes()) == (1, {"passed": 5, "errors": 1})
     result.stdout.fnmatch_lines(["  dp-claims.json could not be written: *No space*"])

@@ -8,8 +8,8 @@ import pytest
 from pytest_dp import Sequential, audit
 from pytest_dp.known_losses import analytic_check
 from pytest_dp.running.generator_stand_ins import CannotInstrument
+from pytest_dp.running.generators import Purpose
 from pytest_dp.running.sampler import Sampler
-from pytest_dp.running.streams import Purpose
 
 
 def noisy(answer, scale, rng, size):

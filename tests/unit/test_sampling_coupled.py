@@ -12,9 +12,8 @@ from coupling import KEPT, KEY, Owner, Pair, assert_independent
 
 from pytest_dp.running import generators
 from pytest_dp.running.deadline import Deadline
-from pytest_dp.running.generators import RunStreams
+from pytest_dp.running.generators import RunStreams, stream
 from pytest_dp.running.sampler import SampleRequest
-from pytest_dp.running.streams import stream
 
 pytestmark = pytest.mark.slow
 

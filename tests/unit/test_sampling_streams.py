@@ -17,9 +17,8 @@ from drawing import InClass, Keeper, both_globals, by_name, sampler
 from pytest_dp.running import generators
 from pytest_dp.running.chunks import Input
 from pytest_dp.running.deadline import Deadline
-from pytest_dp.running.generators import seed_randomness
+from pytest_dp.running.generators import claim_seed, seed_randomness, stream
 from pytest_dp.running.sampler import SampleRequest
-from pytest_dp.running.streams import claim_seed, stream
 
 
 class Connection:
@@ -94,7 +93,7 @@ def test_seeds_come_from_name_and_source():
 SCRIPT = """
 import numpy as np
 from pytest_dp.running.generators import find
-from pytest_dp.running.streams import claim_seed
+from pytest_dp.running.generators import claim_seed
 a, b, c, d, e, f = (np.random.default_rng(0) for _ in range(6))
 def mechanism(data): return sum({source.random() for source in (a, b, c, d, e, f)})
 places = find(mechanism).places
