@@ -5,24 +5,37 @@ A pair is looked at by the rows that are read of it. The whole pair has all othe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain, islice
+from random import Random
 from typing import Any
 
 from pytest_dp.data import kind_of
 from pytest_dp.data.conversion import joined_as, length
-from pytest_dp.data.ordering import in_turn
+from pytest_dp.data.ordering import in_turn, representative_cells
 from pytest_dp.data.record_pool import Positions, RecordPool, ThinPool
 from pytest_dp.data.record_relations import AddRemoveOne, OfRecords
 from pytest_dp.data.relations import Pair
-from pytest_dp.data.thinning import kept_rows
-from pytest_dp.data.types import Kind
-from pytest_dp.data.units import Step
+from pytest_dp.data.types import Kind, type_of
+from pytest_dp.data.units import Step, group_by_unit, owners
 
 LARGE_ROWS = 2_000
 """Rows of an example beyond which some of them stand for all. With more, the first pair comes
 later."""
+KEPT_ROWS = 1_000
+"""Rows that are kept of a large one. With fewer, what few rows have is seen in none; with more,
+the first pair comes later."""
+MAX_REPRESENTATIVE = KEPT_ROWS // 2
+"""Rows that are kept for their values; the others are random."""
+MAX_LOOKED = 100_000
+"""Rows whose values are looked at. With more, datasets of millions of rows take longer; with fewer,
+extremes of these are missed."""
+MAX_COLUMNS = 32
+"""Columns whose values are looked at. With more, wide datasets take longer."""
+SEED = 0
+"""Seed of the random rows, so that each process keeps the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,3 +127,57 @@ def pairs_without_one(
         neighbours_of(pool, rows, [], relation) for pool, rows in sources if pool.gaps
     ):
         yield _whole_pair(pool, relation, rows, moved, steps)
+
+
+def kept_rows(dataset: Any, unit: Any = None) -> list[int]:
+    """Return the positions of rows that stand for all rows of a large dataset, in rising order.
+
+    These are the rows with the extremes of each column, one row of each category, and random rows.
+    Where a `unit` owns rows, they are all rows of the largest unit and of some other units.
+    """
+    data = type_of(dataset)
+    assert data is not None
+    order = Random(SEED).sample(range(length(dataset)), min(length(dataset), MAX_LOOKED))
+    looked = sorted(order)
+    columns = islice(data.by_column(dataset), MAX_COLUMNS)
+    found = in_turn([_representative_rows(column, looked) for column in columns])
+    representative = islice(dict.fromkeys(found), MAX_REPRESENTATIVE)
+    wanted = dict.fromkeys(chain(representative, order[:KEPT_ROWS]))
+    if unit is None:
+        return sorted(islice(wanted, KEPT_ROWS))
+    return sorted(_whole_units(_owners(dataset, unit), wanted))
+
+
+def _representative_rows(column: Any, looked: Sequence[int]) -> list[int]:
+    """Return the positions of the rows that hold extremes of a column, or one of few values."""
+    values = _cells(column)
+    cells = values if len(looked) == len(values) else [values[at] for at in looked]
+    return [looked[at] for at in representative_cells(cells)]
+
+
+def _whole_units(units: Any, wanted: Iterable[int]) -> Iterator[int]:
+    """Yield all rows of the largest unit and the smallest one, and of those of the wanted rows."""
+    groups = sorted(group_by_unit(units).values(), key=len)
+    group_of = {row: number for number, rows in enumerate(groups) for row in rows}
+    left = KEPT_ROWS
+    for number in dict.fromkeys([len(groups) - 1, 0, *map(group_of.__getitem__, wanted)]):
+        rows = groups[number]
+        if len(rows) <= left or number in (len(groups) - 1, 0):
+            left -= len(rows)
+            yield from rows
+
+
+def _owners(dataset: Any, unit: Any) -> Any:
+    """Return the unit of each row, in order: a column of the dataset, where it has that name."""
+    data = type_of(dataset)
+    assert data is not None
+    names = data.columns(dataset)
+    if names is not None and not callable(unit) and unit in names:
+        for column in islice(data.by_column(dataset), names.index(unit), names.index(unit) + 1):
+            return _cells(column)
+    return owners(dataset, data.records(dataset), unit)
+
+
+def _cells(column: Any) -> Any:
+    """Return a column as a list of Python objects."""
+    return column.tolist() if hasattr(column, "tolist") else column
