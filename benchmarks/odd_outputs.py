@@ -6,10 +6,14 @@ output among others that say nothing.
 
 from __future__ import annotations
 
+import argparse
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
+from benchmarks.common import count, pairs_taken, progress, table
 
 LOSS = 2.0
 """About what each loses, in nats."""
@@ -131,3 +135,29 @@ ODD: tuple[Callable[..., Any], ...] = (
     last_digit,
     two_categories,
 )
+
+
+def main() -> None:
+    """Print the outputs that refute each claim: the median over seeds."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--only", default="", help="those with this in their names")
+    options = parser.parse_args()
+    rows = []
+    for mechanism in ODD:
+        if options.only not in mechanism.__name__:
+            continue
+        claim = {"eps": 1.0, "pairs": [(0, 1)], "max_samples": 400_000}
+        taken = [pairs_taken(mechanism, **claim, seed=seed) for seed in range(options.seeds)]
+        median = float(np.median([outputs for outputs, _ in taken]))
+        found = sum(outputs < math.inf for outputs, _ in taken)
+        seconds = float(np.median([spent for _, spent in taken]))
+        name = mechanism.__name__.replace("_", " ")
+        shown = count(2 * median) if median < math.inf else "-"
+        rows.append((name, f"{found} of {len(taken)}", shown, f"{seconds:.2f}"))
+        progress(" ".join(rows[-1]))
+    print(table(("output", "red", "outputs, median", "CPU s"), rows))
+
+
+if __name__ == "__main__":
+    main()

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from exact import call_of
 
-from benchmarks.attacked_traces import MEMBERS, audited, is_wrong
+from benchmarks.attacked_traces import audited, is_wrong
+from benchmarks.unlike_traces import MEMBERS
 from pytest_dp import audit
 from pytest_dp.known_losses.known import Deriving
 from pytest_dp.oracles.known_pairs import check_rows, doubt_about
