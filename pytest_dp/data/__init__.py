@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pytest_dp.data.builtin import Columns, List, String, Tuple
+from pytest_dp.data.builtin import Columns, FrozenSet, List, Set, String, Tuple
 from pytest_dp.data.conversion import kind_of, left_out, rebuilt, records_of
 from pytest_dp.data.describing import describe, describe_record
 from pytest_dp.data.equality import key
@@ -29,5 +29,5 @@ __all__ = [
     "records_of",
 ]
 
-register(List(), Tuple(), String(), Columns())
+register(List(), Tuple(), Set(), FrozenSet(), String(), Columns())
 register(NumpyArray(), DataFrame(), Series(), PolarsFrame(), PolarsSeries(), ArrowTable())

@@ -1,4 +1,4 @@
-"""Datasets of Python's own types: lists, tuples, strings, and dicts of columns."""
+"""Datasets of Python's own types: lists, tuples, sets, strings, and dicts of columns."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 from pytest_dp.data.describing import describe
 from pytest_dp.data.fields import columns_of_records
+from pytest_dp.data.ordering import set_order
 from pytest_dp.data.types import DataType, type_of
 
 
@@ -51,6 +52,26 @@ class Tuple(Collection):
 
     def fits(self, value: Any) -> bool:
         return not hasattr(value, "_fields")  # a named tuple is one record
+
+
+class _Set(Collection):
+    unique, position = True, ""
+
+    def records(self, value: Any) -> list[Any]:
+        # The order in which a set iterates differs between processes.
+        return sorted(value, key=set_order)
+
+
+class Set(_Set):
+    """A set."""
+
+    name, brackets, make = "set", ("{", "}"), set
+
+
+class FrozenSet(_Set):
+    """A set that cannot be changed."""
+
+    name, brackets, make = "frozenset", ("frozenset({", "})"), frozenset
 
 
 class String(Collection):

@@ -39,7 +39,7 @@ def left_out(value: Any) -> str:
 
 
 def records_of(dataset: Any) -> list[Any]:
-    """Return the records as plain Python objects, in order.
+    """Return the records as plain Python objects in order; the records of a set are sorted.
 
     Rows of tables and of structured arrays are tuples. Raises ClaimError if the object is no
     dataset.
@@ -57,7 +57,7 @@ def rebuilt(example: Any, records: Sequence[Any]) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what is lost is looked at here
             made = data.rebuilt(example, records)
-        lost = _unlike(records, data.records(made))
+        lost = [] if data.unique else _unlike(records, data.records(made))
     except Exception as error:  # whatever the library says
         raise _unfit(example, list(records)) from error
     if lost:
@@ -176,7 +176,7 @@ def _unfit(example: Any, records: list[Any]) -> ClaimError:
 
 
 ALLOWED = (
-    "lists, tuples, arrays, strings, dicts of columns, data frames (pandas, polars) or PyArrow "
-    "tables"
+    "lists, tuples, sets, arrays, strings, dicts of columns, data frames (pandas, polars) or "
+    "PyArrow tables"
 )
 """What datasets there are."""

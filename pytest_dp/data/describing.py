@@ -161,9 +161,6 @@ class Describer(Visitor):
         return joined
 
     def _other(self, value: Any, depth: int) -> str:
-        if type(value) in (set, frozenset) and value:
-            text = self.as_set(value, depth + 1)
-            return text if type(value) is set else f"frozenset({text})"
         if type(value) is not dict or not value or depth > MAX_DEPTH:
             return repr_of(value)
         text = self.as_dict(value, depth + 1)
@@ -179,7 +176,7 @@ class Describer(Visitor):
         if depth > MAX_DEPTH:  # such as a list that contains itself
             return f"{opening}...{closing}"
         names = data.columns(value)
-        if not n and names is None and data.name == "array":
+        if not n and names is None and data.name in ("array", "set", "frozenset"):
             return repr(value)
         if n <= self.width:
             text, bracket = self._in_full(value, data, depth)
@@ -218,6 +215,9 @@ class Describer(Visitor):
 
 def _ends(value: Any, data: DataType, n: int, limit: int) -> tuple[list[Any], list[Any]]:
     """Return the first records, at most `limit`, and the last one."""
+    if data.unique:
+        records = data.records(value)
+        return records[: min(limit, n - 1)], records[-1:]
     # Only these records are converted: there may be millions.
     rows = data.join_rows([value])
     head = data.records(data.take_rows(rows, range(min(limit, max(n - 1, 0)))))

@@ -21,15 +21,12 @@ from pytest_dp.data.types import type_of
 
 
 def key(value: Any) -> Hashable:
-    """Return a key that is equal only for values of the same types and content; NaN equals NaN."""
+    """Return a key that is equal for values of the same types and content only; NaN equals NaN."""
     return _key(value, _content)
 
 
 def equality_key(value: Any) -> Hashable:
-    """Return a key that is equal for values that Python calls equal; NaN equals NaN.
-
-    Lists and other objects that cannot be hashed have a key, too.
-    """
+    """Return a key that is equal for equal values: NaN equals NaN, and lists have one, too."""
     return _key(value, _equal_content)
 
 
@@ -39,7 +36,6 @@ def digest(value: Any) -> bytes:
 
 
 def _key(value: Any, content: Callable[[Any], Hashable]) -> Hashable:
-    """Return the content of a value; its pickle, or its text and address, where that raises."""
     try:
         return content(value)
     except Exception:  # records are the user's objects: anything may happen in them
@@ -51,8 +47,7 @@ def _key(value: Any, content: Callable[[Any], Hashable]) -> Hashable:
 
 
 def _content(value: Any) -> Hashable:
-    """Return the types and the content of a value, as nested tuples."""
-    kind: Any = type(value)
+    kind = type(value)
     if kind is float:  # most cells are plain, and there may be millions
         return (float, value or repr(value)) if value == value else ("nan",)
     if value is None or kind is str or kind is int:
@@ -63,13 +58,13 @@ def _content(value: Any) -> Hashable:
         return ("tuple", *map(_content, value))
     if kind is dict:
         return ("dict", *((_content(name), _content(entry)) for name, entry in value.items()))
-    if kind in (set, frozenset):
-        return (kind.__name__, *sorted(map(_content, value), key=repr))
     data = type_of(value)
     if data is not None and kind in data.classes():
         if kind is _array_type() and value.dtype.kind in "biuf":
             return (kind, _content(data.form(value)), value.shape, _bytes(value))
-        return (kind, _content(data.form(value)), *map(_content, data.records(value)))
+        records = map(_content, data.records(value))
+        ordered = sorted(records, key=repr) if data.unique else records
+        return (kind, _content(data.form(value)), *ordered)
     if isinstance(value, type):
         return (type, value)
     return (kind, *_state(value))
@@ -115,21 +110,20 @@ def _pickle_without_memo(value: Any) -> bytes:
 
 
 def _equal_content(value: Any) -> Hashable:
-    """Return the content of a value, so that equal values have equal content.
-
-    Raises TypeError for an object without an equality of its own, and for one without a hash.
-    """
     if type(value) is float:  # most cells are plain, and there may be millions
         return value if value == value else ("nan",)
     if value is None or isinstance(value, str | int):
         return value
     if type(value) is tuple:
         return (("tuple", None), tuple(map(_equal_content, value)))
-    if isinstance(value, dict | set | frozenset):
-        items = value.items() if isinstance(value, dict) else value
-        return ("unordered", frozenset(map(_equal_content, items)))
-    if data := type_of(value):
-        return ((data.name, data.detail(value)), tuple(map(_equal_content, data.records(value))))
+    if isinstance(value, dict):
+        items = value.items()
+        return ("dict", frozenset((_equal_content(k), _equal_content(v)) for k, v in items))
+    data = type_of(value)
+    if data:
+        records = map(_equal_content, data.records(value))
+        kind = (data.name, data.detail(value))
+        return (kind, frozenset(records) if data.unique else tuple(records))
     if isinstance(value, tuple):
         return (type(value), *map(_equal_content, value))
     if is_dataclass(value) and not isinstance(value, type):

@@ -87,7 +87,7 @@ def cells_of(dataset: Any) -> Cells | None:
     import numpy as np  # which small examples do without
 
     kind = type_of(dataset)
-    if kind is None or isinstance(dataset, str) or not kind.length(dataset):
+    if kind is None or kind.unique or isinstance(dataset, str) or not kind.length(dataset):
         return None
     if hasattr(dataset, "to_numpy") and (names := kind.columns(dataset)) is not None:
         return {name: _array(dataset[name].to_numpy()) for name in names}

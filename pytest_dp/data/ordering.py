@@ -9,6 +9,7 @@ from itertools import chain, islice
 from numbers import Real
 from typing import Any, TypeVar
 
+from pytest_dp.data.describing import describe
 from pytest_dp.data.equality import key
 from pytest_dp.data.fields import fields_of
 
@@ -71,6 +72,13 @@ def diagonally(left: Sequence[Any], right: Sequence[Any]) -> Iterator[tuple[Any,
 def is_real(value: object) -> bool:
     """Return whether a value is a number, and not NaN."""
     return isinstance(value, Real) and bool(value == value)
+
+
+def set_order(record: Any) -> tuple[int, Any, str]:
+    """Return the sort key of a record of a set."""
+    if is_real(record):
+        return (0, record, "")
+    return (1, type(record).__name__, describe(record, 1000))
 
 
 def _columns(records: Sequence[Any]) -> Iterator[tuple[Any, ...]]:

@@ -7,7 +7,7 @@ from itertools import accumulate, chain, islice, pairwise
 from typing import Any
 
 from pytest_dp.data.conversion import length, rebuilt
-from pytest_dp.data.equality import digest, key
+from pytest_dp.data.equality import digest, equality_key, key
 from pytest_dp.data.ordering import ends_first
 from pytest_dp.data.types import DataType, type_of
 
@@ -30,8 +30,8 @@ class RecordPool:
         self._type: DataType = type_of(datasets[0])  # type: ignore[assignment]
         filled = [dataset for dataset in datasets if self._type.length(dataset)] or datasets[:1]
         self.example, self._rows = filled[0], self._type.join_rows(filled)
-        if len(filled) == 1:
-            self.records = self._type.records(self.example)
+        if self.unique or len(filled) == 1:
+            self.records = [record for dataset in filled for record in self._type.records(dataset)]
         else:  # as they are once joined: 1 is 1.0 among floats
             runs = range(sum(map(self._type.length, filled)))
             self.records = self._type.records(self._type.take_rows(self._rows, runs))
@@ -43,7 +43,8 @@ class RecordPool:
         self._rank: dict[int, int] = {}
 
     def _enter(self, record: Any, at: int) -> int:
-        return self._first.setdefault(key(record), at)
+        same = equality_key if self.unique else key  # as in a set itself
+        return self._first.setdefault(same(record), at)
 
     def add(self, record: Any) -> int:
         """Return the position of a record, which is a new one if no dataset holds it."""
@@ -61,6 +62,11 @@ class RecordPool:
             orders = ends_first([self.records[at] for at in seen])
             self._rank = {seen[order]: rank for rank, order in enumerate(orders)}
         return self._rank
+
+    @property
+    def unique(self) -> bool:
+        """True if a dataset holds a record at most once."""
+        return self._type.unique
 
     def _span(self, at: int) -> range:
         """Return the rows that a position of the datasets stands for."""
@@ -94,7 +100,8 @@ class RecordPool:
 
     def content(self, positions: Positions) -> bytes:
         """Return a hash that is equal for equal datasets, as the content would fill the memory."""
-        return digest((id(self), *(self.same[at] for at in positions)))
+        values = [self.same[at] for at in positions]
+        return digest((id(self), *(sorted(values) if self.unique else values)))
 
 
 class ThinPool(RecordPool):

@@ -356,6 +356,7 @@ class ReplaceSpecial(OfRecords):
         nulled = (
             UnitChange(exchange_positions(positions, unit.at, (null,) * len(unit.at)), left=unit)
             for unit in chain(*rounds)
+            if not pool.unique or (len(unit.at) == 1 and not blank)
         )
         restored = (
             UnitChange(exchange_positions(positions, blank[: len(unit.at)], unit.at), came=unit)

@@ -36,6 +36,8 @@ class DataType(ABC):
     """What stands around the records in a description."""
     small_brackets: ClassVar[tuple[str, str] | None] = None
     """Instead of `brackets` around all columns of a table that is described in full."""
+    unique: ClassVar[bool] = False
+    """Whether a record occurs at most once, and order says nothing."""
     vector: ClassVar[bool] = False
     """Whether it may hold the answers of queries."""
 
@@ -92,7 +94,10 @@ class DataType(ABC):
 
     @abstractmethod
     def join_rows(self, datasets: Sequence[Any]) -> Any:
-        """Return the rows of all datasets, of which there is at least one, in one object."""
+        """Return the rows of all datasets, at least one.
+
+        Those of a set in the order of `records`.
+        """
 
     @abstractmethod
     def take_rows(self, rows: Any, positions: Sequence[int]) -> Any:

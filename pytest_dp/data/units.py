@@ -183,8 +183,11 @@ class Members:
     def addable(
         self, rounds: Sequence[Sequence[Member]], new: Sequence[Member]
     ) -> Sequence[Member]:
-        """Return the `new` members that may be added: no unit that the dataset holds already."""
-        if self._unit is None:
+        """Return members that may be added.
+
+        A set cannot hold a record twice, nor a dataset one unit.
+        """
+        if not self.pool.unique and self._unit is None:
             return new
         held = {member.key for members in rounds for member in members}
         return [member for member in new if member.key not in held]

@@ -282,7 +282,8 @@ class Examples(Bounds):
     # In which order
 
     def _wrong_order(self, entries: Sequence[_Entry]) -> str:
-        if not self._strict or len(entries) < 2:
+        data = type_of(self._like)
+        if not self._strict or len(entries) < 2 or (data is not None and data.unique):
             return ""
         keys = [entry.content for entry in entries]
         places = self._out_of_order(keys) or self._find_unsorted(entries)

@@ -51,6 +51,7 @@ def test_fields_that_change_nothing_are_told_as_such() -> None:
 def test_what_differs_in_long_inputs() -> None:
     for d1, d2, said in [
         (USERS, LESS, ["D[17]['spent']: 25.5 -> 0.0"]),
+        (set(range(500)), set(range(499)), ["only in D: 499"]),
         (
             {"age": [1] * 500, "of": [0.5] * 500},
             {"age": [1] * 499, "of": [0.5] * 499},
