@@ -25,6 +25,7 @@ from pytest_dp.auditors.audit_result import AuditResult
 from pytest_dp.auditors.fresh_starts import (
     LEAST_RUNS,
     BrokenPair,
+    import_dependence,
     outputs_alone,
     outputs_before,
     outputs_of_copies,
@@ -150,9 +151,8 @@ def _confirm_by_starts(pair: BrokenPair, example: Counterexample | None) -> str:
             raise
         except CannotCopy as reason:
             reasons.append(str(reason))
-            if sampler.forks or sampler.origin is None:
+            if not sampler.import_instead():
                 return "; ".join(dict.fromkeys(reasons))
-            sampler.use_forks(reasons[-1])
         else:
             return ""
 
@@ -234,8 +234,9 @@ def _refuse_kept_outside(
 def _refuse_kept_elsewhere(pair: BrokenPair) -> None:
     """Raise DependentRuns if the mechanism keeps something where copies of it do not reach.
 
-    That is in the state that an earlier audit left, or in libraries and the environment. Processes
-    that all draw alike, from a generator that nobody could seed, tell nothing.
+    That is in the state that an earlier audit left, in what an import draws, or in libraries and
+    the environment. Processes that all draw alike, from a generator that nobody could seed, tell
+    nothing.
     """
     sampler = pair.sampler
     for before in filter(None, (sampler.before_all(), sampler.before_all(forks=True))):
@@ -243,6 +244,8 @@ def _refuse_kept_elsewhere(pair: BrokenPair) -> None:
             starts = outputs_before(pair, before, item)
             if len(starts) > 1 and (why := start_dependence(starts, pair.event)):
                 _refuse(pair, f"before an earlier audit, {why}")
+    if why := import_dependence(pair):
+        _refuse(pair, why)
     for starts in [] if sampler.forks else outputs_of_processes(pair):
         differ = len({tuple(map(safe_repr, outputs)) for outputs in starts}) > 1
         if differ and (why := start_dependence(starts, pair.event)):

@@ -1,9 +1,12 @@
-"""Runs of a mechanism that starts afresh: as copies, or in forked processes."""
+"""Runs of a mechanism that starts afresh: as copies, in forked processes, or imported anew."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,15 +17,16 @@ from pytest_dp.auditors.independence import (
     by_chance,
     draw_alike,
     keep_answers,
+    start_dependence,
 )
 from pytest_dp.basics.arrays import Outputs, join_outputs
 from pytest_dp.outputs.paired_outputs import mean_leaves
-from pytest_dp.outputs.raised import all_raised
+from pytest_dp.outputs.raised import all_equal, all_raised, same
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.running.chunks import Input
 from pytest_dp.running.copies import CannotCopy
 from pytest_dp.running.deadline import Deadline, OutOfTime
-from pytest_dp.running.forked import MAX_STARTS
+from pytest_dp.running.forked import MAX_STARTS, Start
 from pytest_dp.running.generators import Purpose
 from pytest_dp.running.sampler import Sampler, SampleRequest
 from pytest_dp.running.subject import Subject
@@ -54,6 +58,16 @@ MIN_PROCESSES = 2
 differs between processes is not seen."""
 PROCESS_RUNS = 16
 """Runs of each of them on either input. More take longer; fewer miss small differences."""
+
+IMPORTS = 4
+"""Processes that import a mechanism anew. Fewer tell less of what an import draws; more take
+longer."""
+IMPORTED_RUNS = 128
+"""Runs on either input after each import. Fewer miss noise of the import beneath larger noise of
+each run, more take longer."""
+FEW_IMPORTED_RUNS = 16
+"""The same after further imports of a mechanism that always answers alike. With fewer, one other
+answer in five imports may be chance; more take longer."""
 
 FIRST_TURN = 32
 """Runs of a mechanism that cannot be started afresh until the other input has its turn; each turn
@@ -149,7 +163,7 @@ def outputs_of_processes(pair: BrokenPair) -> list[Starts]:
     try:
         while len(drawn) < processes:
             keyed = [(item, (side, len(drawn), 1)) for side, item in enumerate(pair.inputs)]
-            drawn.append(pair.sampler.forked(keyed, runs, deadline, reseeds=False))
+            drawn.append(pair.sampler.forked(keyed, runs, deadline, Start.AS_IT_WAS))
             if any(map(all_raised, drawn[-1])):
                 return []
     except CannotCopy:  # then the others are all that can be told
@@ -157,6 +171,50 @@ def outputs_of_processes(pair: BrokenPair) -> list[Starts]:
     except OutOfTime:
         pair.note_few(len(drawn), processes, "processes")
     return list(map(list, zip(*drawn, strict=True)))
+
+
+def import_dependence(pair: BrokenPair) -> str:
+    """Return how outputs tell which import of the module they come from, or nothing if not.
+
+    Noise that a secret decides which was drawn at the import is the same in all copies and forks,
+    whatever is added to it in each run. Where the same random numbers give the same outputs after
+    another import, nothing was drawn then; unless outputs never change, as coins of two imports
+    often fall alike: these are imported so often that fair coins fall alike with chance alpha at
+    most. Code that reads no values, and code of no module, has nothing from an import.
+    """
+    sampler, budget = pair.sampler, pair.budget
+    if not sampler.reads_data or sampler.imports:
+        return ""  # each start was an import
+    deadline = budget.confirming_deadline(LEAST_RUNS, at_most_end=True)
+    drawn, here, replayed = list[list[Outputs]](), list[Outputs](), True
+    fair_coins = 1 + math.ceil(-math.log2(budget.alpha))
+    try:
+        while len(drawn) < (max(IMPORTS, fair_coins) if replayed else IMPORTS):
+            number = len(drawn)
+            keyed = [(item, (number, side, 2)) for side, item in enumerate(pair.inputs)]
+            runs = IMPORTED_RUNS if number < IMPORTS else FEW_IMPORTED_RUNS
+            drawn.append(sampler.forked(keyed, runs, deadline, Start.IMPORTED))
+            if replayed:
+                soon = budget.confirming_deadline(LEAST_RUNS)
+                here = [sampler.afresh(item, runs, key, soon) for item, key in keyed]
+                replayed = all(all(map(same, *both)) for both in zip(here, drawn[-1], strict=True))
+            if replayed and not any(map(all_equal, drawn[-1])):
+                return ""
+    except CannotCopy:
+        if sampler.origin is not None and (reason := sampler.origin.reason):
+            sampler.note(f"noise that is drawn at an import would not be noticed, as {reason}")
+    except OutOfTime:
+        sampler.note("time was up during a new import of the module to confirm the violation")
+    whys = () if replayed else map(partial(_import_of, pair), zip(here, *drawn, strict=True))
+    return next(filter(None, whys), "")
+
+
+def _import_of(pair: BrokenPair, imports: Sequence[Outputs]) -> str:
+    """Return how outputs on one input tell which import they come from, or nothing if not."""
+    fewest = min(map(len, imports))
+    why = start_dependence([outputs[:fewest] for outputs in imports], pair.event)
+    told = "its answers change with each import of its module, as with noise that follows from a"
+    return f"{told} secret key: {why}" if why else ""
 
 
 def outputs_alone(pair: BrokenPair) -> tuple[Outputs, Outputs]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import dis
 import functools
 import importlib
+import inspect
 import io
 import os
 import pickle
@@ -25,7 +26,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pytest_dp.basics.reach import names_in
+from pytest_dp.basics.reach import is_bound, names_in
 from pytest_dp.basics.whose_code import is_library
 from pytest_dp.declaration import Declaration
 from pytest_dp.running.generator_stand_ins import KINDS, Source, stand_in
@@ -100,11 +101,12 @@ def dumps(obj: Any, module: str | None = None) -> bytes:
 class Pristine:
     """An object as it is now, to be copied later: a mechanism with its parameters.
 
-    `reason` says why it cannot be copied, and is empty if it can.
+    `reason` says why it cannot be copied, and is empty if it can. `reads` says whether it has
+    any value beside code, which may have been drawn when it was made.
     """
 
     def __init__(self, obj: Any) -> None:
-        self.reason, self._written = "", b""
+        self.reason, self._written, self.reads = "", b"", False
         self._classes: list[type] = []
         self._spare: tuple[Any, list[type]] | None = None
         names: frozenset[str] = frozenset()
@@ -113,6 +115,7 @@ class Pristine:
                 copier = _Copier(names)
                 copier.dump((obj, copier.classes))  # which is filled by the time it is written
                 names = copier.names
+                self.reads = copier.reads
                 if copier.is_complete():
                     self._written, self._classes = copier.written(), copier.classes
             self.fresh()
@@ -137,10 +140,10 @@ class Pristine:
         return pristine
 
     def __getstate__(self) -> Any:
-        return self._written, self._classes, self.reason
+        return self._written, self._classes, self.reason, self.reads
 
     def __setstate__(self, state: Any) -> None:
-        self._written, self._classes, self.reason = state
+        self._written, self._classes, self.reason, self.reads = state
         self._spare = None
 
     def fresh(self, *inputs: Any) -> tuple[Any, list[Any]]:
@@ -204,6 +207,7 @@ class _Copier(Pickler):
         self.classes: list[type] = []
         self._modules: list[tuple[types.ModuleType, frozenset[str]]] = []
         self._functions = 0
+        self.reads = False
 
     def written(self) -> bytes:
         return self._file.getvalue()
@@ -225,6 +229,7 @@ class _Copier(Pickler):
             if _is_shared(obj.__module__) or _is_compiled(obj):
                 return super().reducer_override(obj)
             self.classes.append(obj)
+            self._look_for_values(*vars(obj).values())
             self._count()
             return _as_new_class(_parts._dynamic_class_reduce(obj))  # noqa: SLF001
         if isinstance(obj, types.ModuleType):
@@ -233,12 +238,14 @@ class _Copier(Pickler):
             used = self._uses(obj)
             self._modules.append((obj, used))
             variables = {name: vars(obj)[name] for name in sorted(used)}
+            self._look_for_values(*variables.values())
             return _module, (obj.__name__,), variables
         return self._reduced_object(obj)
 
     def _reduced_object(self, obj: Any) -> Any:
         if isinstance(obj, Declaration):  # a claim on it, whose strategies change as they are used
             return str, ()
+        self.reads |= not is_library(type(obj).__module__)
         if isinstance(obj, functools._lru_cache_wrapper):  # noqa: SLF001
             parameters = obj.cache_parameters()
             return (
@@ -266,12 +273,19 @@ class _Copier(Pickler):
 
     def _look_at(self, function: types.FunctionType) -> None:
         code = function.__code__
+        cells = [cell.cell_contents for cell in function.__closure__ or () if is_bound(cell)]
+        used = [function.__globals__.get(name) for name in code.co_names]
+        defaults = (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())
+        self._look_for_values(*cells, *used, *defaults, *vars(function).values())
         self.names |= names_in(code)
         self._count()
         for name in _imports_of(code):
             if _is_shared(name):
                 continue
             raise CannotCopy(f"it imports {name.strip('.') or 'modules'} while it runs")
+
+    def _look_for_values(self, *values: Any) -> None:
+        self.reads |= not all(v is None or callable(v) or inspect.ismodule(v) for v in values)
 
     def _count(self) -> None:
         self._functions += 1

@@ -6,7 +6,8 @@ process is forked before a mechanism is run for the first time, and waits; whate
 turn starts afresh.
 
 Forked processes hold none of the sockets and pipes that were open before: a mechanism that used
-them there would take answers from the original. It raises an error instead.
+them there would take answers from the original. It raises instead, unless the modules of the
+project are imported anew in the process that is forked, and make connections of their own.
 
 What an audit leaves in a mechanism, such as answers in a cache, is there when the next one begins.
 A verdict must not depend on that: the first state of a mechanism in this process is kept.
@@ -28,7 +29,8 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from enum import IntEnum
 from multiprocessing.connection import Connection, Pipe, wait
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
@@ -44,8 +46,9 @@ from pytest_dp.running.calling import Call
 from pytest_dp.running.chunks import Chunk, Input, Runner, pickle_data
 from pytest_dp.running.copies import CannotCopy, Pristine
 from pytest_dp.running.deadline import Deadline, OutOfTime
-from pytest_dp.running.generators import Purpose, reseed, stream
-from pytest_dp.running.modules import record_opened_files
+from pytest_dp.running.generators import NUMPYS, PYTHONS, Purpose, reseed, stream
+from pytest_dp.running.locating import import_anew, locate
+from pytest_dp.running.modules import ASKED, record_opened_files
 
 MAX_STARTS = 24
 """Processes that start afresh to confirm a violation. More take longer; of 8, all keep the same of
@@ -54,6 +57,9 @@ MAX_WAITING = 4
 """Processes that wait for further audits of a mechanism. More take memory; fewer start anew."""
 MAX_WAITING_BYTES = 1_000_000
 """Bytes of a mechanism whose process waits. More take memory; fewer start anew."""
+IMPORT_SECONDS = 10.0
+"""Seconds in which a process imports the modules of a project anew; libraries are there already.
+Fewer: slow imports count as hangs; more: a build waits longer where an import hangs."""
 POLL_SECONDS = 0.1
 """Seconds between two looks at a pipe. More: alarms may find it hanging; fewer take longer."""
 
@@ -73,6 +79,17 @@ class Answer(NamedTuple):
     """Why there are no outputs, if there are none for another reason."""
     files: Sequence[str] = ()
     """What was opened to read."""
+
+
+class Start(IntEnum):
+    """How a process that is forked starts."""
+
+    AS_IT_WAS = 0
+    """As the original was."""
+    SEEDED = 1
+    """With all generators seeded that are anywhere in it."""
+    IMPORTED = 2
+    """With these, and with the modules of the project imported anew."""
 
 
 class Origin:
@@ -108,15 +125,13 @@ class Origin:
         deadline: Deadline,
         seconds: float,
         *,
-        reseeds: bool = True,
+        start: Start = Start.SEEDED,
     ) -> list[Outputs]:
-        """Run the mechanism, as `call` says, in a new process, and return the outputs of each work.
+        """Return outputs of a process in which the mechanism was never run, called as `call` says.
 
-        The mechanism was never run there. `reseeds` gives every random generator of the process a
-        stream of its own; without it, each is in its state of before the first run. The process
-        is given `seconds`, as it may wait for threads of libraries, which are missing there.
-        Raises CannotCopy if no process can be forked, or if it ends without an answer, and
-        OutOfTime if the deadline passes first.
+        It is given `seconds`, as it may wait for threads of libraries, which are missing there.
+        Raises CannotCopy if there is no such process, or it ends without an answer, and OutOfTime
+        if the deadline passes first.
         """
         if self.reason:
             raise CannotCopy(self.reason)
@@ -124,7 +139,9 @@ class Origin:
         if min(seconds, left) <= 0:
             raise OutOfTime
         work = runner, works, min(seconds, left)
-        answer = self._ask(bytes([reseeds]) + _pickle_work(call, work), work[-1])
+        to_import = IMPORT_SECONDS if start is Start.IMPORTED else 0.0
+        request = bytes([start]) + _pickle_work(call, start, work)
+        answer = self._ask(request, work[-1] + to_import)
         if self.reason:
             self.close()
             raise CannotCopy(self.reason)
@@ -167,12 +184,15 @@ class Origin:
 _HANGS = "it does not return in a process that was forked, perhaps because it waits for a thread"
 
 
-def _pickle_work(call: Call, work: RunOrder) -> bytes:
-    """Pickle the work that a process is asked for. Raises CannotCopy if that cannot be done."""
+def _pickle_work(call: Call, start: Start, work: RunOrder) -> bytes:
+    """Pickle what a process is asked for. Raises CannotCopy if that cannot be done."""
+    place = None
+    if start is Start.IMPORTED and (place := locate(call.mechanism)) is None:
+        raise CannotCopy("it is in no module that can be imported again")
     runner, works, _ = work
     sequence = stream(runner.seed, Purpose.HIDDEN, *works[0][1][0].key)
     try:
-        return pickle_data((sequence, call.manner(), *work))
+        return pickle.dumps((place, sequence, pickle_data((call.manner(), *work))))
     except Exception as error:  # whatever pickling raises
         raise CannotCopy(f"its input or parameters cannot be pickled ({error})") from None
 
@@ -202,7 +222,7 @@ def _wait_for_requests(call: Call, pipe: Connection) -> None:
         answers, answer = Pipe(duplex=False)
         child = os.fork()
         if not child:
-            _end_with(_answer, call, (generators or []) if request[0] else [], request[1:], answer)
+            _end_with(_answer, call, generators if request[0] else [], request[1:], answer)
         answer.close()
         answered = b""
         if pipe in wait([answers, pipe]):  # the other end is closed
@@ -235,19 +255,27 @@ def _cut_off(kept: int) -> None:
     sys.stdout = sys.stderr = os.fdopen(1, "w", closefd=False)
 
 
-def _answer(call: Call, generators: list[Any], request: bytes, pipe: Connection) -> None:
-    """Run the mechanism on the work of a request, and send an `Answer` to the pipe.
+def _answer(call: Call, generators: list[Any] | None, request: bytes, pipe: Connection) -> None:
+    """Send the outputs, or why there are none.
 
-    It runs in a process that `_wait_for_requests` forked. The `generators` are reseeded first.
+    It runs in a process that `_wait_for_requests` forked.
     """
-    pipe.send_bytes(_run_request(call, generators, request))
+    pipe.send_bytes(_outputs_sent(call, generators or [], request))
 
 
-def _run_request(call: Call, generators: list[Any], request: bytes) -> bytes:
-    """Reseed the generators, run the mechanism on a request, and return a pickled `Answer`."""
+def _outputs_sent(call: Call, generators: list[Any], request: bytes) -> bytes:
+    """Run a mechanism as asked for, in a process for this alone; return an `Answer` in writing."""
+    asked: list[str] = []
     files: list[str] = []
     try:
-        sequence, manner, runner, works, seconds = pickle.loads(request)
+        place, sequence, order = pickle.loads(request)
+        if place is not None:
+            _seed([NUMPYS, PYTHONS, *generators], sequence)  # the import may draw
+            with record_opened_files() as opened:
+                call = replace(call, mechanism=import_anew(place))
+            asked = [file for file in opened if file == ASKED]
+            generators = _generators_anywhere()
+        manner, runner, works, seconds = pickle.loads(order)
         used = call.in_manner(*manner)
         _seed(generators, sequence)
         deadline = Deadline(seconds)
@@ -256,12 +284,12 @@ def _run_request(call: Call, generators: list[Any], request: bytes) -> bytes:
                 join_outputs([done.outputs for done in runner.run(used, dataset, chunks, deadline)])
                 for dataset, chunks in works
             ]
-        return pickle_data(Answer(outputs, files=files))
+        return pickle_data(Answer(outputs, files=[*asked, *files]))
     except OutOfTime as out:
-        return pickle.dumps(Answer([], out.stack, files=files))
+        return pickle.dumps(Answer([], out.stack, files=[*asked, *files]))
     except BaseException as raised:  # by the mechanism, or because outputs cannot be pickled
         failed = f"{type(raised).__name__}: {raised}"
-        return pickle.dumps(Answer([], None, failed, files))
+        return pickle.dumps(Answer([], None, failed, [*asked, *files]))
 
 
 def _seed(generators: list[Any], sequence: np.random.SeedSequence) -> None:
@@ -282,15 +310,13 @@ def files_kept(
     dataset: Input,
     deadline: Deadline,
     seconds: float,
+    start: Start,
     since: float,
 ) -> list[str]:
-    """Run the mechanism once in a new process, and return the files that it reads and that changed.
-
-    Those are files opened for reading that were written after `since`, in seconds since 1970.
-    """
+    """Return the files that a run opens for reading, and that were written after `since`."""
     with contextlib.closing(Origin(call)) as origin:
         chunks = [Chunk(1, (Purpose.COPY, 0))]
-        origin.run(call, runner, [(dataset, chunks)], deadline, seconds, reseeds=False)
+        origin.run(call, runner, [(dataset, chunks)], deadline, seconds, start=start)
     return [file for file in sorted(origin.files) if _written_at(file) >= since]
 
 

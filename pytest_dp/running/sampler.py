@@ -101,13 +101,13 @@ class Sampler(Subject):
             copied = True
             self._try_out(on_copy, deadline)
         except CannotCopy as reason:
-            self.use_forks(str(reason))
+            self._fork(str(reason))
         except (ClaimError, MechanismError):  # the mechanism's own, if it raises them as well
-            self.use_forks("copies of it raise an error")
+            self._fork("copies of it raise an error")
         else:
             return
         if all_raised(self._try_alone(dataset, deadline)) and copied:  # copies raise as well
-            self.use_copies()
+            self._unfork()
             self._try_out(self._copy(dataset), deadline, may_raise=True)
 
     def chunks(self, draw: SampleRequest) -> list[Chunk]:

@@ -30,7 +30,7 @@ from pytest_dp.running.coupling import (
     try_row_aligned,
 )
 from pytest_dp.running.deadline import Deadline, interruptible
-from pytest_dp.running.forked import Origin, files_kept, first_state
+from pytest_dp.running.forked import Origin, Start, files_kept, first_state
 from pytest_dp.running.generators import Purpose, RunStreams, stream
 
 REPLAYS = 12
@@ -69,6 +69,7 @@ class Subject:
         self.origin: Origin | None = None  # waits since before the first run
         self.forks = False  # as it cannot be copied
         self.draws = True  # random numbers of the seeded sources
+        self.imports = False  # each start imports the modules of the project anew
         self._idle: frozenset[int] | None = None  # unknown
         self.notes: list[str] = []
         self.hindrances: list[str] = []
@@ -83,6 +84,11 @@ class Subject:
     def quickest_run(self) -> float:
         """Seconds a run, in the quickest chunk of runs; 0 if there was none yet."""
         return self._least if math.isfinite(self._least) else 0.0
+
+    @property
+    def reads_data(self) -> bool:
+        """True if the mechanism holds values besides code, which an import may have drawn."""
+        return self._pristine.reads or bool(self._pristine.reason)
 
     def note(self, text: str, *, hinders: bool = False, first: bool = False) -> None:
         """Remember something that the reader of the result should know, once.
@@ -126,6 +132,14 @@ class Subject:
             self._first.wait()
         elif self.origin is not None:
             self.origin.close()
+
+    def import_instead(self) -> bool:
+        """Import the modules of the project for each start; return whether it was otherwise."""
+        if self.origin is None or self.imports:
+            return False
+        self.imports = True
+        self._fork("its modules are imported anew")
+        return True
 
     def _try_out(
         self, copied: tuple[Call, list[Input]], deadline: Deadline, *, may_raise: bool = False
@@ -263,20 +277,16 @@ class Subject:
         items: Sequence[tuple[Input, tuple[int, ...]]],
         runs: int,
         deadline: Deadline,
-        *,
-        reseeds: bool = True,
+        start: Start = Start.SEEDED,
     ) -> list[Outputs]:
-        """Run the mechanism in a new process, and return the outputs for each input with its key.
-
-        Arguments and errors are those of `Origin.run`.
-        """
+        """Return the outputs of one process, for each input with its key; see `Origin.run`."""
         if self.origin is None:
             raise CannotCopy("no process was forked before its first run")
         works = [(dataset, self._chunks(runs, key)) for dataset, key in items]
         total = runs * len(items)
         seconds = HUNG_SECONDS + 50 * total * (self.seconds_a_run or 0.0)
-        order = self.call, self.runner, works, deadline, seconds
-        outputs = self.origin.run(*order, reseeds=reseeds)
+        start = Start.IMPORTED if self.imports else start
+        outputs = self.origin.run(self.call, self.runner, works, deadline, seconds, start=start)
         self._count_elsewhere(total)
         return outputs
 
@@ -294,9 +304,10 @@ class Subject:
         if self.origin is not None and self.origin.reason:
             raise CannotCopy(self.origin.reason)
         seconds = HUNG_SECONDS + (self.seconds_a_run or 0.0)
+        start = Start.IMPORTED if self.imports else Start.AS_IT_WAS
         self._count_elsewhere(1)
         since = self._first.since
-        return files_kept(self.call, self.runner, dataset, deadline, seconds, since)
+        return files_kept(self.call, self.runner, dataset, deadline, seconds, start, since)
 
     def before_all(self, *, forks: bool = False) -> Subject | None:
         """Return the mechanism as before all audits, or in forks; None if this is the first."""
@@ -321,13 +332,12 @@ class Subject:
             call = call.in_manner(*self.call.manner())
         return call, [dataset.like(data) for dataset, data in zip(datasets, inputs, strict=True)]
 
-    def use_forks(self, reason: str) -> None:
-        """Run whatever has to start afresh in forked processes, not on copies, for this reason."""
+    def _fork(self, reason: str) -> None:
+        """Use no copies: what is to start afresh is forked."""
         self.forks = True
         self.call = replace(self.call, pristine=Pristine.refused(reason))
 
-    def use_copies(self) -> None:
-        """Run whatever has to start afresh on copies again, after `use_forks`."""
+    def _unfork(self) -> None:
         self.forks = False
         self.call = replace(self.call, pristine=self._pristine)
 

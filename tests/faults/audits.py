@@ -56,6 +56,15 @@ FAULTS = (
         WIRING + "test_what_is_told_beside_the_verdict_of_dpfinder_has_its_own_share",
     ),
     Fault(
+        "imports-that-agree-with-each-other",
+        "auditors/fresh_starts.py",
+        "zip(here, *drawn, strict=True)",
+        "zip(*drawn, strict=True)",
+        "A coin that is thrown at the import, and falls alike in all others, is red.",
+        "unit/test_importing_anew.py::"
+        "test_what_all_new_imports_drew_alike_is_held_against_the_first",
+    ),
+    Fault(
         "counts-cut-off-for-nothing",
         "auditors/held_out.py",
         "proof(guarantee).bound(tested.counts, tested.share * alpha)",

@@ -81,6 +81,11 @@ def outcome(kind, rest):
 
 @pytest.mark.nightly
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are forked on Linux")
-def test_claims_beside_threads_are_judged_as_ever(tmp_path):
-    found, output = verdicts(tmp_path, HELD, "--import-mode=importlib", conftest=A_THREAD)
+@pytest.mark.parametrize(
+    ("place", "mode"), [("the process", "importlib"), ("each import", "prepend")]
+)
+def test_claims_beside_threads_are_judged_as_ever(place, mode, tmp_path):
+    conftest = A_THREAD if place == "the process" else ""
+    source = (A_THREAD if place == "each import" else "") + HELD
+    found, output = verdicts(tmp_path, source, f"--import-mode={mode}", conftest=conftest)
     assert found == EXPECTED, output

@@ -1,0 +1,117 @@
+"""Import a mechanism anew: find its module, and the steps that lead to it there.
+
+pytest loads test modules and conftest files in ways that no import repeats: from folders that are
+not on `sys.path`, under names that it made up. So each module of the project is loaded from the
+file, and under the name, that it has already.
+"""
+
+from __future__ import annotations
+
+import sys
+import types
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import spec_from_file_location
+from operator import attrgetter
+from pathlib import Path
+from typing import Any
+
+from pytest_dp.basics.whose_code import is_project_file
+
+MAIN = "__main__", "__mp_main__"
+"""Scripts: to import them once more would run them once more."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModulePlace:
+    """A module, and the names of attributes that lead from there to a mechanism, with dots."""
+
+    module: str
+    path: str
+    qualname: str
+    """Of what is there, so that nothing else is taken for it."""
+
+
+def locate(mechanism: Any) -> ModulePlace | None:
+    """Return where a function, a method or an object is found after another import, or None.
+
+    It has to be a variable of a module of the project, or inside of the classes of its own one.
+    """
+    owner, method = mechanism, ""
+    if isinstance(mechanism, types.MethodType):
+        owner, method = mechanism.__self__, f".{mechanism.__name__}"
+    own = sys.modules.get(getattr(owner, "__module__", None) or "")
+    for module in dict.fromkeys([*([own] if own is not None else []), *_project_modules()]):
+        names = [name for name, value in list(vars(module).items()) if value is owner]
+        for name in (getattr(owner, "__qualname__", ""), *names):
+            if module.__name__ not in MAIN and _follow(module, name) is owner:
+                return ModulePlace(module.__name__, name + method, qualname_of(mechanism))
+    return None
+
+
+def _follow(module: types.ModuleType, path: str) -> Any:
+    """Return what names lead to, or None."""
+    try:
+        return attrgetter(path)(module)
+    except AttributeError:
+        return None
+
+
+def _project_modules() -> list[types.ModuleType]:
+    return [
+        module
+        for module in list(sys.modules.values())
+        if isinstance(module, types.ModuleType)
+        and is_project_file(str(getattr(module, "__file__", None) or "<frozen>"))
+    ]
+
+
+def import_anew(place: ModulePlace) -> Any:
+    """Import the modules of the project once more, and return what is at a place.
+
+    In a process for this alone: what others hold of these modules is what it was. Raises
+    LookupError if there is nothing at the place, or something else.
+    """
+    files = {
+        name: (str(module.__file__), hasattr(module, "__path__"))
+        for name, module in list(sys.modules.items())
+        if name not in MAIN
+        and isinstance(getattr(module, "__file__", None), str)
+        and is_project_file(str(module.__file__))
+    }
+    for name in files:
+        del sys.modules[name]
+    sys.meta_path.insert(0, _Finder(files))
+    sys.meta_path.append(_Finder(files, parents=True))
+    found = _follow(import_module(place.module), place.path)
+    if qualname_of(found) != place.qualname:
+        raise LookupError(f"{place.module} has no {place.qualname} at its old place")
+    return found
+
+
+def qualname_of(obj: Any) -> str:
+    """Return the qualified name of an object, or that of its type."""
+    return str(getattr(obj, "__qualname__", None) or type(obj).__qualname__)
+
+
+class _Finder(MetaPathFinder):
+    """Finds modules in the files from which they were loaded before.
+
+    The one of their `parents` finds packages that have no file, as pytest makes them up.
+    """
+
+    def __init__(self, files: dict[str, tuple[str, bool]], *, parents: bool = False) -> None:
+        self._files, self._parents = files, parents
+
+    def find_spec(self, fullname: str, *_: Any) -> ModuleSpec | None:
+        """Return how to load a module, or None."""
+        if self._parents:
+            inside = any(name.startswith(f"{fullname}.") for name in self._files)
+            return ModuleSpec(fullname, None, is_package=True) if inside else None
+        if fullname not in self._files:
+            return None
+        file, is_package = self._files[fullname]
+        folders = [str(Path(file).parent)] if is_package else None
+        return spec_from_file_location(fullname, file, submodule_search_locations=folders)
