@@ -15,7 +15,6 @@ from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.features import all_features, bits_of, float_features, lowest_bit_of
 from pytest_dp.outputs.leaves import ABSENT, NUMBER
 from pytest_dp.outputs.table import tabulate
-from pytest_dp.readers.noise_traces import grids, remainders
 
 pytestmark = pytest.mark.slow
 
@@ -162,10 +161,10 @@ def sides(draw, runs, seed=0):
 
 
 def traces(draw, runs, seed=0):
-    """The relations and remainders that outputs call for."""
+    """The relations that outputs call for."""
     outputs, first = sides(draw, runs, seed)
     found = all_features(tabulate(outputs), first)
-    return [feature for feature in found if feature.kind in ("relation", "remainder")]
+    return [feature for feature in found if feature.kind == "relation"]
 
 
 def best(draw, runs=16, seed=0):
@@ -177,7 +176,7 @@ def best(draw, runs=16, seed=0):
     mask = found.event.mask(tabulate(fresh))
     for output, inside in zip(fresh, mask.tolist(), strict=True):
         assert found.event(output) == inside
-        if found.event.conditions[0].feature.kind in ("relation", "remainder"):
+        if found.event.conditions[0].feature.kind == "relation":
             assert eval(str(found.event), PYTHON | {"output": output}) == inside, str(found.event)
     return str(found.event), mask
 
@@ -219,25 +218,3 @@ def test_noise_that_is_shared_is_taken_off(name):
 @pytest.mark.parametrize("runs", [12, 200])
 def test_outputs_that_show_no_trace_get_no_features(draw, runs):
     assert [traces(draw, runs, seed) for seed in range(2)] == [[]] * 2
-
-
-@pytest.mark.parametrize(("step", "offset"), [(0.1, 3.27 + 1.5 + 2.41), (1 / 3, -41.877)])
-def test_noise_that_is_rounded_shows_its_grid(step, offset):
-    def draw(d, rng):
-        return offset + 0.31 * step * d + step * round(noise(rng) / step)
-
-    text, mask = best(draw)
-    assert sorted([mask[:200].mean(), mask[200:].mean()]) == [0, 1], text
-    outputs = np.array([draw(1.0, np.random.default_rng(seed)) for seed in range(30)])
-    [grid] = grids(outputs[:, None])
-    assert grid.step == pytest.approx(step)
-    assert abs(math.remainder(grid.offset - offset - 0.31 * step, step)) < 1e-9
-
-
-def test_continuous_numbers_lie_on_no_grid():
-    rng = np.random.default_rng(0)
-    for draw in (rng.laplace, rng.normal, rng.random, rng.standard_cauchy):
-        assert grids(draw(size=(12, 400))) == [None] * 400
-        assert all(grids(column[:, None]) == [None] for column in draw(size=(50, 24)))
-    singles = rng.laplace(size=(24, 300)).astype(np.float32).astype(np.float64)
-    assert remainders(["x"] * 300, singles[:12], singles[12:]) == []
