@@ -19,7 +19,7 @@ from pytest_dp.outputs.event_search import Rank, RankedEvent
 from pytest_dp.outputs.events import Between, Condition, Equals, Event, Is, OneOf
 from pytest_dp.outputs.leaves import NUMBER
 from pytest_dp.outputs.table import Table, hashes
-from pytest_dp.readers.noise_traces import NoiseRelation
+from pytest_dp.readers.noise_traces import NoiseRelation, Remainder
 from pytest_dp.results.result import Counterexample
 
 KEPT_RANK = 0.8
@@ -169,6 +169,11 @@ def _trace(condition: Condition) -> str | None:
         return (
             f"{many} numbers of the output share their noise: it cancels out in {argument}. Draw "
             "new noise for each number."
+        )
+    if isinstance(argument, Remainder):
+        return (
+            f"The outputs lie on a grid with steps of {argument.step:g}, and the data shift "
+            "the grid. Round the noisy answer, not the noise."
         )
     return None
 

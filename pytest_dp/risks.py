@@ -31,7 +31,7 @@ from pytest_dp.running.chunks import Input
 from pytest_dp.running.deadline import Deadline, OutOfTime, ended_if_hung
 from pytest_dp.running.generators import Purpose, claim_seed
 from pytest_dp.running.sampler import Sampler, SampleRequest
-from pytest_dp.statistics.auc import area
+from pytest_dp.statistics.guessing_bounds import area
 
 MIN_RUNS = 8
 """Runs of the training, at least. With fewer, half of them may hold no record."""

@@ -53,8 +53,8 @@ from pytest_dp.running.copies import CannotCopy
 from pytest_dp.running.deadline import Deadline, OutOfTime
 from pytest_dp.running.modules import ASKED, record_opened_files
 from pytest_dp.running.sampler import Sampler
-from pytest_dp.statistics import assumptions
-from pytest_dp.statistics.assumptions import NOT_IID
+from pytest_dp.statistics import count_tests
+from pytest_dp.statistics.count_tests import NOT_IID
 
 KEPT_FIELDS = "pairs", "proposed", "screened", "largest_movement", "largest_pair"
 """Fields of a violation's result that hold of what is not confirmed. Given: what was looked at."""
@@ -186,7 +186,7 @@ def _refuse_other_errors(sampler: Sampler, item: Input, starts: Starts) -> None:
     raised = [out for outputs in starts for out in outputs if isinstance(out, Raised)]
     total = sum(map(len, starts))
     before, runs = sampler.raised(item)
-    if raised and runs and assumptions.two_samples((before, len(raised)), (runs, total)) < NOT_IID:
+    if raised and runs and count_tests.two_samples((before, len(raised)), (runs, total)) < NOT_IID:
         where = "processes that start afresh" if sampler.forks else "copies of it"
         line = raised[0].message.strip().partition("\n")[0]
         raise CannotCopy(
@@ -206,7 +206,7 @@ def _refuse_dependent(pair: BrokenPair, starts: Starts, hits: int, runs: int) ->
         return
     table = tabulate(join_outputs(starts))
     again, total = int(pair.event.mask(table).sum()), len(table)
-    if assumptions.two_samples((hits, again), (runs, total)) < NOT_IID:
+    if count_tests.two_samples((hits, again), (runs, total)) < NOT_IID:
         before, after = f"{hits:,} of {runs:,} runs", f"{again:,} of {total:,} of fresh copies"
         _refuse(pair, f"{pair.event} held in {before}, and in {after}")
 

@@ -38,8 +38,8 @@ from pytest_dp.results.screened import Screened
 from pytest_dp.running.deadline import OutOfTime
 from pytest_dp.running.generators import Purpose, stream
 from pytest_dp.running.sampler import SampleRequest
-from pytest_dp.statistics import assumptions
-from pytest_dp.statistics.assumptions import NOT_IID
+from pytest_dp.statistics import count_tests
+from pytest_dp.statistics.count_tests import NOT_IID
 from pytest_dp.statistics.event_test import Bound, Counts, EventTest
 
 SHOWN_OUTPUTS = 8_000
@@ -172,7 +172,7 @@ def _varying_shares(groups: list[Ints]) -> tuple[float, ...]:
     """Return the shares of runs in one of the events if they differ significantly; else empty."""
     for group in groups:
         for hits in (group[:, 1], group[:, 2], group[:, 1] + group[:, 2]):
-            p, shares = assumptions.same_in_all_chunks(hits, group[:, 0])
+            p, shares = count_tests.same_in_all_chunks(hits, group[:, 0])
             if p < NOT_IID:
                 return tuple(shares)
     return ()

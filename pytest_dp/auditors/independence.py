@@ -21,8 +21,8 @@ from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.leaves import NUMBER
 from pytest_dp.outputs.table import Table, hashes, tabulate
 from pytest_dp.running.workers import surprise
-from pytest_dp.statistics import assumptions
-from pytest_dp.statistics.assumptions import NOT_IID
+from pytest_dp.statistics import count_tests
+from pytest_dp.statistics.count_tests import NOT_IID
 
 MAX_PLACES = 32
 """Places of an output that are looked at for dependence. More take longer; fewer miss it."""
@@ -68,10 +68,10 @@ def start_dependence(starts: Starts, event: Any) -> str:
     """Return how outputs tell which start they came from, or nothing if they do not."""
     table, start = tabulate(join_outputs(starts)), _numbers_of(starts)
     keeps = keep_answers(starts) and not by_chance(starts)
-    if keeps or assumptions.repeats(hashes(table), start) < NOT_IID:
+    if keeps or count_tests.repeats(hashes(table), start) < NOT_IID:
         return f"it repeats what it gave before ({examples_of(starts)})"
     for inside in binary_events(table, event):
-        if assumptions.pairs_agree(inside.reshape(len(starts), -1)) < NOT_IID:
+        if count_tests.pairs_agree(inside.reshape(len(starts), -1)) < NOT_IID:
             return f"what it gave once it gives again ({examples_of(starts)})"
         if why := _unlike(inside, start, "starts"):
             return f"{why} ({examples_of(starts)})"
@@ -96,7 +96,7 @@ def _unlike(inside: Bools, group: Ints, what: str) -> str:
     """Return that outputs are more often in an event in some groups than in others, if so."""
     sizes = np.bincount(group)
     hits = np.bincount(group, inside).astype(np.int64)
-    if assumptions.same_in_all_chunks(hits, sizes, MAX_CHUNKS)[0] >= NOT_IID:
+    if count_tests.same_in_all_chunks(hits, sizes, MAX_CHUNKS)[0] >= NOT_IID:
         return ""
     shares = ", ".join(f"{100 * share:.0f} %" for share in hits[:4] / sizes[:4])
     return f"an event held in {shares}, ... of the outputs of the first {what}"
@@ -153,7 +153,7 @@ def run_dependence(outputs: tuple[Outputs, Outputs], event: Any) -> str:
         for inside in binary_events(table, event):
             if _unlike(inside, np.arange(len(inside)) * BLOCKS // len(inside), "stretches"):
                 return "its answers change in the course of the runs"
-            lags = [lag for lag in LAGS if assumptions.runs_depend(inside, lag) < NOT_IID]
+            lags = [lag for lag in LAGS if count_tests.runs_depend(inside, lag) < NOT_IID]
             if lags:
                 return f"answers depend on those {lags[0]} before"
     return ""

@@ -38,7 +38,7 @@ from pytest_dp.outputs.rounding import (
     separating_number,
 )
 from pytest_dp.outputs.table import Table
-from pytest_dp.statistics.regression import expit, logit
+from pytest_dp.statistics.soft_bets import expit, logit
 
 MAX_CATEGORIES = 256
 """Categories of a feature. More learn noise by heart; fewer miss rare ones."""

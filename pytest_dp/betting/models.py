@@ -25,7 +25,7 @@ from pytest_dp.outputs.features import all_features, features, float_features
 from pytest_dp.outputs.leaves import NUMBER, Category
 from pytest_dp.outputs.table import Table, tabulate
 from pytest_dp.outputs.user_features import user_features
-from pytest_dp.statistics.regression import logistic, logit
+from pytest_dp.statistics.soft_bets import logistic, logit
 
 AS_PUBLISHED = ("logistic", "mlp")
 """The classifiers of the DP-Sniper paper, which are shown what they are shown there."""

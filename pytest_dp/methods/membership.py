@@ -2,7 +2,7 @@
 
 All games share the outputs on the data itself; each has outputs on the data without its record.
 An attack scores them that has learned from earlier ones only, and the next batch is bet on
-(`pytest_dp.statistics.auc`). Each record has its share of alpha.
+(`pytest_dp.statistics.guessing_bounds`). Each record has its share of alpha.
 
 Source: Krco, Guepin, Meeus, Kulynych, de Montjoye, "Lost in the Averages: Reassessing
 Record-Specific Privacy Risk Evaluation", 2024 (the model-seeded game).
@@ -41,8 +41,8 @@ from pytest_dp.running.chunks import Input
 from pytest_dp.running.deadline import Deadline, OutOfTime
 from pytest_dp.running.generators import Purpose
 from pytest_dp.running.sampler import Sampler, SampleRequest
-from pytest_dp.statistics.auc import AreaBets, area, resolution
 from pytest_dp.statistics.clopper_pearson import SHOWN_ALPHA
+from pytest_dp.statistics.guessing_bounds import AreaBets, area, area_resolution
 
 MAX_RECORD_LENGTH = 500
 """Characters of a record in a result. Longer ones hide what else is said; shorter ones may not
@@ -196,7 +196,7 @@ class _Games:
     def resolution(self) -> float:
         """Return the smallest AUC that any of the records would have been caught at by now."""
         fewest = min(game.bets.pairs for game in self.games)
-        return resolution(self.session.guarantee.claimed, fewest, self.games[0].alpha)
+        return area_resolution(self.session.guarantee.claimed, fewest, self.games[0].alpha)
 
     def _size(self) -> int:
         """Return how many pairs the next batch has, at most what is left or may do to win."""

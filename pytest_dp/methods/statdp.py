@@ -7,7 +7,7 @@ samples only, and the one event is tested once, on samples that nobody has looke
 is valid whatever the search did.
 
 Source: Ding, Wang, Wang, Zhang, Kifer, "Detecting Violations of Differential Privacy", CCS 2018,
-Algorithms 1 to 4; the p-value is that of `pytest_dp.statistics.statdp_test`. For claims of more
+Algorithms 1 to 4; the p-value is that of `pytest_dp.statistics.count_tests`. For claims of more
 than ε, which the paper does not have, it is that of `pytest_dp.statistics.event_test`.
 """
 

@@ -45,7 +45,7 @@ from pytest_dp.running.coupling import CannotCouple
 from pytest_dp.running.deadline import Deadline, OutOfTime, within
 from pytest_dp.running.generators import Purpose
 from pytest_dp.statistics import clopper_pearson
-from pytest_dp.statistics.assumptions import two_samples
+from pytest_dp.statistics.count_tests import two_samples
 from pytest_dp.statistics.event_test import EventTest
 from pytest_dp.statistics.ledger import BetRecord
 from pytest_dp.statistics.power import PlannedBets, largest_loss, would_show

@@ -39,7 +39,7 @@ from pytest_dp.running.calling import Call
 from pytest_dp.running.copies import CannotCopy
 from pytest_dp.running.deadline import Deadline
 from pytest_dp.running.generator_stand_ins import CannotInstrument, Request, Site
-from pytest_dp.statistics.assumptions import same_law, two_samples
+from pytest_dp.statistics.count_tests import same_law, two_samples
 
 TAIL_SHARE = 0.4
 """Of all replays, the share whose draws are from tails."""

@@ -23,7 +23,7 @@ from pytest_dp.privacy import Guarantee, HockeyStick
 from pytest_dp.privacy.regions import LARGEST
 from pytest_dp.results.outcome import Mode
 from pytest_dp.running.generator_stand_ins import CannotInstrument
-from pytest_dp.statistics.assumptions import log_e_value
+from pytest_dp.statistics.count_tests import log_e_value
 
 ROUNDING = 1e-9
 """Relative error after a few operations. Larger: bounds are less exact; smaller: rounding makes a

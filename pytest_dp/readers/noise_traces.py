@@ -1,7 +1,9 @@
-"""Features in which noise cancels out, because numbers of an output share it.
+"""Features in which noise cancels out: noise that numbers share, and noise that was rounded.
 
-If ``a = s + z`` and ``b = c + 2 z``, then the *relation* ``2 a - b`` has no noise left. Relations
-are looked for in the outputs on one input at a time, since only the noise moves those.
+If ``a = s + z`` and ``b = c + 2 z``, then the *relation* ``2 a - b`` has no noise left. If noise
+was rounded to some decimals before it was added, all outputs leave the same *remainder* of division
+by the last of them. Both are looked for in the outputs on one input at a time, since only the noise
+moves those.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pytest_dp.basics.arrays import Floats, Ints
+from pytest_dp.basics.arrays import Bools, Floats, Ints
 from pytest_dp.outputs.feature import KINDS, Feature, FeatureKind, column_of_argument, numeric
 from pytest_dp.outputs.features import Sample
 from pytest_dp.outputs.table import Table
@@ -36,6 +38,15 @@ MIN_SPARE = 4
 relations are missed."""
 MIN_ROWS = 8
 """Outputs that a relation is looked for in, at least. Fewer: chance makes one."""
+MAX_DECIMALS = 8
+"""Decimals to which noise may have been rounded. More: errors of floats look like rounded noise;
+fewer: noise that is rounded finely is missed."""
+MIN_MULTIPLES = 6
+"""Different multiples of a step that show rounded noise, at least. Fewer: chance makes it; more:
+small noise is missed."""
+OFF_GRID = 1e-3
+"""Share of a step that a number may be off a multiple. Larger: other numbers count as multiples;
+smaller: errors of floats take numbers off."""
 MAX_RELATIONS = 128
 """Relations that are features. More learn noise by heart; fewer miss what tells inputs apart."""
 
@@ -54,7 +65,7 @@ class NoiseRelation:
         """Return the sum for every output, shape (n,); NaN where some place has no number."""
         return self.weighted_sum([table.leaf(place)[0] for place in self.places])
 
-    def weighted_sum(self, numbers: Sequence[Floats]) -> Floats:
+    def weighted_sum(self, numbers: Sequence[Floats] | Floats) -> Floats:
         """Return the sums of numbers, given as one array of shape (n,) for each place."""
         with np.errstate(all="ignore"):
             total = np.zeros(len(numbers[0]))
@@ -231,12 +242,70 @@ def _shorten_number(number: float, error: float) -> float:
     return next((short for short in shorter if abs(short - number) <= error), number)
 
 
+@dataclass(frozen=True, slots=True)
+class Remainder:
+    """A remainder of the number at a place, divided by ``10**-decimals``, and rounded."""
+
+    place: str
+    decimals: int
+    shift: float
+    """Is added before the division, so that the remainder is not near 0 or the divisor."""
+
+    @property
+    def step(self) -> float:
+        """The divisor."""
+        return float(f"1e-{self.decimals}")
+
+    def values(self, table: Table) -> Floats:
+        """Return the remainder for every output, shape (n,); NaN without a finite number."""
+        with np.errstate(all="ignore"):
+            remainder: Floats = np.mod(table.leaf(self.place)[0] + self.shift, self.step)
+            return np.round(remainder, self.decimals + 2)
+
+    def __str__(self) -> str:
+        inner = f"({self.place} + {self.shift!r})" if self.shift else self.place
+        return f"round({inner} % {self.step!r}, {self.decimals + 2})"
+
+
+def remainders(places: list[str], numbers1: Floats, numbers2: Floats) -> list[Remainder]:
+    """Return remainders that are the same in outputs on one input and not on the other.
+
+    Parameters are those of `relations`. Of each place, the remainder of the largest divisor.
+    """
+    by_place: dict[str, Remainder] = {}
+    with np.errstate(all="ignore"):
+        for decimals in range(MAX_DECIMALS + 1):
+            step = 10.0**-decimals
+            for side, other in ((numbers1, numbers2), (numbers2, numbers1)):
+                first = side[:1]
+                on_side, on_other = (_are_multiples(rows - first, step) for rows in (side, other))
+                multiples = np.sort(np.round((side - first) / step), axis=0)
+                different = (np.diff(multiples, axis=0) > 0).sum(axis=0) + 1
+                found = on_side & ~on_other & (different >= MIN_MULTIPLES)
+                for at in np.flatnonzero(found).tolist():
+                    is_near_end = abs(float(np.mod(first[0, at], step)) / step - 0.5) > 0.4
+                    shift = float(f"5e-{decimals + 1}") if is_near_end else 0.0
+                    by_place.setdefault(places[at], Remainder(places[at], decimals, shift))
+    return list(by_place.values())
+
+
+def _are_multiples(numbers: Floats, step: float) -> Bools:
+    """Return whether nearly all finite numbers of each column are multiples of a step."""
+    off = np.abs(numbers - step * np.round(numbers / step))
+    finite = np.isfinite(numbers)
+    exceptions = (finite & (off > OFF_GRID * step)).sum(axis=0)
+    nearly_all: Bools = finite.any(axis=0) & (exceptions <= (1 - NEARLY_ALL) * len(numbers))
+    return nearly_all
+
+
 KINDS["relation"] = FeatureKind(numeric(column_of_argument), lambda *_: None, discrete=True)
+KINDS["remainder"] = KINDS["relation"]
 
 
 def noise_trace_features(sample: Sample) -> list[Feature]:
-    """Return relations in which noise cancels; none unless many features can be weighed."""
+    """Return relations and remainders; none unless many features can be weighed."""
     if not sample.many or sample.sides is None:
         return []
     related = [Feature(str(one), "relation", one) for one in relations(*sample.sides)]
-    return sample.most_distinguishing(related)
+    left = [Feature(str(one), "remainder", one) for one in remainders(*sample.sides)]
+    return sample.most_distinguishing(related) + sample.most_distinguishing(left)

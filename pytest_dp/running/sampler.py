@@ -26,7 +26,7 @@ from pytest_dp.running.copies import CannotCopy
 from pytest_dp.running.coupling import DIFFERENT_NOISE, CannotCouple
 from pytest_dp.running.deadline import Deadline
 from pytest_dp.running.subject import Subject
-from pytest_dp.statistics.assumptions import NOT_IID
+from pytest_dp.statistics.count_tests import NOT_IID
 
 START_WORKERS_FROM = 5.0
 """Seconds of work from which processes are started, which takes as long. Larger: long work is done
@@ -268,7 +268,7 @@ class Sampler(Subject):
         self._worked[dataset] = worked, raised, streak
         if summary.last is None or streak < STREAK:
             return
-        from pytest_dp.statistics.assumptions import all_come_before  # it loads SciPy
+        from pytest_dp.statistics.count_tests import all_come_before  # it loads SciPy
 
         if all_come_before(streak, worked, worked + raised) < NOT_IID**2:  # it is asked often
             raise used_up(self.name, f"{worked:,} times", summary.last)

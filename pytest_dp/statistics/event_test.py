@@ -26,7 +26,7 @@ from scipy.special import betainccinv, betaincinv, ndtr, ndtri
 from pytest_dp.basics.arrays import Floats
 from pytest_dp.basics.bisection import MAX_EXCESS, smallest
 from pytest_dp.privacy import Guarantee
-from pytest_dp.statistics import clopper_pearson, statdp_test
+from pytest_dp.statistics import clopper_pearson, count_tests
 
 BETA = 0.01
 """Share of alpha that pays for points that are left out as too far off. Larger: less for the
@@ -255,17 +255,18 @@ class StatDPTest(EventTest):
     def lower(self, counts: Counts, alpha: float) -> float:
         if self.guarantee.largest_ratio is None:
             return EventTest.lower(self, counts, alpha)
-        return statdp_test.largest_rejected_eps(*counts.four, alpha)
+        return count_tests.largest_rejected_eps(*counts.four, alpha)
 
     def refutes(self, counts: Counts, alpha: float) -> bool:
         if self.guarantee.largest_ratio is None:
             return EventTest.refutes(self, counts, alpha)
-        return statdp_test.log_p_value(*counts.four, self.guarantee.claimed) <= math.log(alpha)
+        log_p = count_tests.log_statdp_p_value(*counts.four, self.guarantee.claimed)
+        return log_p <= math.log(alpha)
 
     def p_value(self, counts: Counts) -> float:
         if self.guarantee.largest_ratio is None:
             return EventTest.p_value(self, counts)
-        return statdp_test.p_value(*counts.four, self.guarantee.claimed)
+        return count_tests.statdp_p_value(*counts.four, self.guarantee.claimed)
 
 
 @dataclass(frozen=True, slots=True)

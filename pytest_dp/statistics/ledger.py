@@ -38,7 +38,6 @@ from pytest_dp.statistics.soft_bets import (
     against_divergences,
     against_sticks,
     log_ratio_of,
-    no_attacks,
 )
 
 SHARE_UNDER_DELTA, SHARE_UNDER_DIVERGENCES = 0.5, 0.7
@@ -143,10 +142,10 @@ class Ledger:
         self.orders = [divergence.order for divergence in bounded]
         bounds = [dict(rung.divergences) for rung in ladder]
         self.bounds = np.array([[by.get(o, math.inf) for o in self.orders] for by in bounds])
-        self.pure = guarantee.largest_ratio is not None
         self.sharpness = SHARPNESS[:1] if width > 1 else SHARPNESS
+        self.is_pure = guarantee.largest_ratio is not None
         beyond = SHARE_UNDER_DIVERGENCES if self.orders else SHARE_UNDER_DELTA
-        self.soft_share = 0.0 if self.pure else beyond
+        self.soft_share = 0.0 if self.is_pure else beyond
 
     def stake(self, record: BetRecord, cash: float) -> Portfolio:
         """Return the bets on the next batch, weighted by their growth on the record.
@@ -188,16 +187,12 @@ class Ledger:
         would have paid on all of it says more than what they have earned, less what it is flattered
         by.
         """
-        joint = record.joint[0]
-        if self.pure:
-            attacks = no_attacks(len(joint), len(rungs))
-        elif self.orders:
-            bounds = self.bounds[rungs]
-            attacks = against_divergences(joint, record.increasing_scores, self.orders, bounds)
+        joint, scores, bounds = record.joint[0], record.increasing_scores, self.bounds[rungs]
+        if self.orders or self.is_pure:  # there are no attacks without orders
+            attacks = against_divergences(joint, scores, self.orders, bounds)
         else:
             sticks = self.prices[rungs], self.delta[rungs]
-            ratio = log_ratio_of(joint, record.increasing_scores)
-            attacks = against_sticks(ratio, *sticks, self.sharpness)
+            attacks = against_sticks(log_ratio_of(joint, scores), *sticks, self.sharpness)
         return attacks, attacks.growth(joint) - LINE_OPTIMISM
 
     @property

@@ -29,7 +29,7 @@ from pytest_dp.basics.bisection import smallest, smallest_loss
 from pytest_dp.privacy import ApproximateDP, Guarantee
 from pytest_dp.statistics.event_bets import all_contingencies, contingency
 from pytest_dp.statistics.ledger import BetRecord, Ledger, ledger_of, suspicion
-from pytest_dp.statistics.regression import expit, logistic
+from pytest_dp.statistics.soft_bets import expit, logistic
 
 LEARNING_COST = 6.0
 """Log wealth that bets lose, about, while they learn what to bet on. Larger: detection limits say

@@ -24,14 +24,20 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
+from typing import Any
 
 import numpy as np
 
 from pytest_dp.basics.arrays import Floats, Ints
 from pytest_dp.privacy import Guarantee
 from pytest_dp.statistics.event_bets import FRACTIONS
-from pytest_dp.statistics.regression import expit, logistic
 
+MAX_STEPS = 100
+"""Steps of Newton's method, at most. Only the time depends on it, but where one number tells all.
+"""
+LAST_STEP = 1e-8
+"""Step in every weight below which a fit has converged. Larger: weights are less exact; smaller: a
+step more."""
 MIN_LOSS = 1e-9
 """Largest loss of a bet that is divided by, at least."""
 
@@ -64,6 +70,41 @@ more cost nothing but time; with fewer, the best one is further off. By hand."""
 LOG_WEALTH_ROUNDING = 1e-15
 """What each pair of outputs adds to log wealth by rounding, at most; it is taken off. Larger is
 never invalid."""
+
+
+def expit(log_odds: Any) -> Floats:
+    """Return probabilities of log odds, to full relative precision."""
+    odds = np.asarray(log_odds, np.float64)
+    small = np.exp(-np.abs(odds))
+    probabilities: Floats = np.where(odds >= 0, 1.0, small) / (1.0 + small)
+    return probabilities
+
+
+def logit(probability: Any) -> Floats:
+    """Return the log odds of probabilities; infinite at 0 and 1."""
+    p = np.asarray(probability, np.float64)
+    with np.errstate(divide="ignore"):
+        odds: Floats = np.log(p) - np.log1p(-p)
+    return odds
+
+
+def logistic(basis: Floats, hits: Floats | Ints, runs: Floats | Ints, precision: Floats) -> Floats:
+    """Return weights of a ridge logistic regression on grouped outcomes, by Newton's method.
+
+    The log odds are a weighted sum of the rows of `basis`, shape (k, groups). The prior of the k
+    weights has mean 0 and this `precision`. Each step is at most 1 in every weight, so that none
+    overshoots far.
+    """
+    weights = np.zeros(len(basis))
+    for _ in range(MAX_STEPS):
+        p = expit(weights @ basis)
+        curvature = (basis * (runs * p * (1 - p))) @ basis.T + np.diag(precision)
+        slope = basis @ (hits - runs * p) - precision * weights
+        step = np.linalg.solve(curvature, slope)
+        weights = weights + np.clip(step, -1, 1)
+        if np.abs(step).max() < LAST_STEP:
+            break
+    return weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,12 +146,6 @@ class Attacks:
         shift = times.sum() * np.log1p(stakes * self.r[:, None])
         shifted: Floats = gained - shift.swapaxes(1, 2)
         return shifted
-
-
-def no_attacks(bins: int, rungs: int) -> Attacks:
-    """Return no attacks: arrays of shapes (1, bins, 0) and (rungs, 0)."""
-    nothing = np.zeros((1, bins, 0))
-    return Attacks(nothing, nothing, np.zeros((rungs, 0)))
 
 
 def log_ratio_of(joint: Ints | Floats, scores: Floats) -> Floats:
@@ -189,7 +224,7 @@ def against_divergences(
 
     `bounds` are those of the divergences, in nats, shape (rungs, orders).
     """
-    ratio = log_ratio_of(joint, scores)
+    ratio = log_ratio_of(joint, scores) if orders else np.zeros(len(joint))
     paid1, paid2, r = list[Floats](), list[Floats](), list[Floats]()
     for order, bound in zip(orders, bounds.T, strict=True):
         limit = largest_mean_payoff(order, bound)
@@ -202,9 +237,8 @@ def against_divergences(
             paid1 += [gain, price, gain + price]
             paid2 += [cost, back, back + cost]
             r += [limit, limit, 2 * limit]
-    return Attacks(
-        np.stack(paid1, axis=1)[None], np.stack(paid2, axis=1)[None], np.stack(r, axis=1)
-    )
+    by_bin1, by_bin2 = (np.array(paid).reshape(len(r), len(joint)).T for paid in (paid1, paid2))
+    return Attacks(by_bin1[None], by_bin2[None], np.array(r).reshape(len(r), len(bounds)).T)
 
 
 @dataclass(frozen=True, slots=True)

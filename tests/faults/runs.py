@@ -93,7 +93,7 @@ FAULTS = (
     ),
     Fault(
         "one-tail-for-two",
-        "statistics/assumptions.py",
+        "statistics/count_tests.py",
         "2 * math.exp(min(log_tail(*first, *other), log_tail(*other, *first)))",
         "math.exp(min(log_tail(*first, *other), log_tail(*other, *first)))",
         "Independent runs are refused twice as often as said.",

@@ -15,7 +15,7 @@ AREAS = "unit/test_evidence_auc.py::"
 FAULTS = (
     Fault(
         "ties-are-won",
-        "statistics/auc.py",
+        "statistics/guessing_bounds.py",
         "np.array([1.0, 0.5, 0.0])",
         "np.array([1.0, 1.0, 0.0])",
         "A model that always says the same is told to give records away.",
@@ -23,7 +23,7 @@ FAULTS = (
     ),
     Fault(
         "wealth-spread-anew-and-kept",
-        "statistics/auc.py",
+        "statistics/guessing_bounds.py",
         "np.logaddexp(self._stakes, fresh) - math.log(2)",
         "np.logaddexp(self._stakes, fresh)",
         "Each new attack doubles the wealth: red builds for nothing.",
@@ -159,7 +159,7 @@ FAULTS = (
     ),
     Fault(
         "quantile-for-nothing",
-        "statistics/statdp_test.py",
+        "statistics/count_tests.py",
         "return min(0.0, log_tail(surviving, n1, c2, n2) - math.log(THINNING_SHARE))",
         "return min(0.0, log_tail(surviving, n1, c2, n2))",
         "A quantile over thinnings is taken for a p-value.",
@@ -183,7 +183,7 @@ FAULTS = (
     ),
     Fault(
         "residual-forgotten",
-        "statistics/assumptions.py",
+        "statistics/count_tests.py",
         "np.minimum(np.append(probabilities, 0.0) + residual, 1.0)",
         "np.minimum(np.append(probabilities, 0.0), 1.0)",
         "A true distribution is refuted by an outcome that was too rare to enumerate.",

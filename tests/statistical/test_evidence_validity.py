@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy
 
-from pytest_dp.statistics import statdp_test
+from pytest_dp.statistics.count_tests import statdp_p_value
 
 pytestmark = pytest.mark.canary
 
@@ -45,7 +45,7 @@ def worst_excess(p_values: np.ndarray, weights: np.ndarray) -> float:
 @pytest.mark.parametrize(("n1", "n2"), [(5, 5), (20, 20), (6, 15), (15, 6), (1, 20)])
 def test_p_value_is_valid_at_every_level(n1, n2):
     for eps in (0.0, 0.05, 0.5, 2.0):
-        p_values = table(n1, n2, lambda c1, c2, eps=eps: statdp_test.p_value(c1, n1, c2, n2, eps))
+        p_values = table(n1, n2, lambda c1, c2, eps=eps: statdp_p_value(c1, n1, c2, n2, eps))
         for p1, p2 in allowed(eps):
             assert worst_excess(p_values, chances(n1, p1, n2, p2)) <= 1 + 1e-9
 

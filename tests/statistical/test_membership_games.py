@@ -9,7 +9,7 @@ import pytest
 import scipy
 
 from pytest_dp import audit
-from pytest_dp.statistics.auc import AreaBets
+from pytest_dp.statistics.guessing_bounds import AreaBets
 
 INFORMATION_LIMIT = math.log(1e6) / (0.8 * math.log(0.8 / 0.6) + 0.2 * math.log(0.2 / 0.4))
 """Pairs by which wins with probability .8 refute .6 at 1e-6 on average, if .8 is known: 151."""

@@ -14,7 +14,7 @@ from pytest_dp.outputs.feature import LEN, Feature, leaf
 from pytest_dp.outputs.raised import Raised
 from pytest_dp.outputs.rounding import WholeOutputs
 from pytest_dp.outputs.table import tabulate
-from pytest_dp.readers.noise_traces import NoiseRelation
+from pytest_dp.readers.noise_traces import NoiseRelation, Remainder
 
 OUTPUT = leaf("output")
 
@@ -61,6 +61,10 @@ def test_what_noise_left_behind_is_named():
     assert shared == (
         "Three numbers of the output share their noise: it cancels out in round(x - y - z, 6). "
         "Draw new noise for each number."
+    )
+    grid = Remainder("output", 1, 0.0)
+    assert "a grid with steps of 0.1, and the data shift" in said(
+        Equals(Feature("", "remainder", grid), 0.1)
     )
     recurs = [7.18] * 20 + np.random.default_rng(0).laplace(size=480).tolist()
     released = said(Equals(leaf("output"), 7.18), recurs, recurs[20:])

@@ -10,13 +10,15 @@ import pytest
 import scipy
 
 from pytest_dp.privacy import ApproximateDP, GaussianDP, PrivacyProfile, RenyiDP
-from pytest_dp.statistics import clopper_pearson, statdp_test
-from pytest_dp.statistics.assumptions import (
+from pytest_dp.statistics import clopper_pearson
+from pytest_dp.statistics.count_tests import (
     all_come_before,
+    largest_rejected_eps,
     log_e_value,
     pairs_agree,
     runs_depend,
     same_law,
+    statdp_p_value,
     two_samples,
 )
 from pytest_dp.statistics.event_test import (
@@ -50,7 +52,7 @@ def test_p_value_is_the_quantile_of_the_tails(n1, n2):
         for c1 in range(n1 + 1):
             for c2 in range(n2 + 1):
                 truth = quantile_of_tails(c1, n1, c2, n2, eps)
-                p = statdp_test.p_value(c1, n1, c2, n2, eps)
+                p = statdp_p_value(c1, n1, c2, n2, eps)
                 assert truth * (1 - 1e-14) <= p <= truth * (1 + 1e-11), (c1, c2, eps)
 
 
@@ -64,7 +66,7 @@ def test_p_value_at_moderate_counts_never_falls_below_the_truth():
         eps = float(rng.exponential())
         truth = quantile_of_tails(c1, n1, c2, n2, eps)
         if truth > 1e-290:
-            p = statdp_test.p_value(c1, n1, c2, n2, eps)
+            p = statdp_p_value(c1, n1, c2, n2, eps)
             assert truth * (1 - 1e-12) <= p <= truth * (1 + 1e-8), (c1, n1, c2, n2, eps)
             checked += 1
 
@@ -72,13 +74,13 @@ def test_p_value_at_moderate_counts_never_falls_below_the_truth():
 @pytest.mark.parametrize(("c1", "c2", "runs"), [(40, 5, 50), (0, 30, 100), (10_012, 1_351, 20_000)])
 @pytest.mark.parametrize("alpha", [0.05, 1e-6])
 def test_eps_lower_agrees_with_the_test(c1, c2, runs, alpha):
-    bound = statdp_test.largest_rejected_eps(c1, runs, c2, runs, alpha)
+    bound = largest_rejected_eps(c1, runs, c2, runs, alpha)
     assert math.isfinite(bound)
     if bound > 0:
-        assert statdp_test.p_value(c1, runs, c2, runs, bound) <= alpha
-    assert statdp_test.p_value(c1, runs, c2, runs, bound + 2e-6) > alpha
+        assert statdp_p_value(c1, runs, c2, runs, bound) <= alpha
+    assert statdp_p_value(c1, runs, c2, runs, bound + 2e-6) > alpha
     for eps in (0.1, 0.5, 1.0, 1.5, 2.0, 3.0):
-        assert (statdp_test.p_value(c1, runs, c2, runs, eps) <= alpha) == (bound >= eps - 1e-6)
+        assert (statdp_p_value(c1, runs, c2, runs, eps) <= alpha) == (bound >= eps - 1e-6)
 
 
 @pytest.mark.parametrize("alpha", [0.3, 1e-12])

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from pytest_dp.statistics.auc import AreaBets, area, resolution
+from pytest_dp.statistics.guessing_bounds import AreaBets, area, area_resolution
 
 LAWS = (
     # of scores 0, 1, 2 with the record and without
@@ -78,7 +78,7 @@ def refuted(rng: np.random.Generator, truth: float, pairs: int, alpha: float) ->
 @pytest.mark.slow
 @pytest.mark.parametrize("pairs", [150, 600])
 def test_what_would_be_caught_is_caught_nineteen_times_in_twenty(pairs):
-    caught = resolution(0.6, pairs, 1e-6)
+    caught = area_resolution(0.6, pairs, 1e-6)
     assert 0.6 < caught < 0.9
     rng = np.random.default_rng(4)
     often = np.mean([refuted(rng, caught, pairs, 1e-6) for _ in range(100)])

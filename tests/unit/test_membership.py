@@ -17,7 +17,7 @@ from pytest_dp.outputs.raised import Raised
 from pytest_dp.outputs.user_features import target_of, target_record
 from pytest_dp.pairs.targets import targets_of
 from pytest_dp.privacy import AttackAUC
-from pytest_dp.statistics.auc import resolution
+from pytest_dp.statistics.guessing_bounds import area_resolution
 
 ROWS = [[20 + i % 7, i % 3, "ab"[i % 2]] for i in range(30)] + [[99, 9, "z"]]
 FRAME = pd.DataFrame(ROWS, columns=["age", "kind", "mark"])
@@ -183,6 +183,6 @@ def test_each_record_has_its_share_of_alpha():
     result = audit(lambda data, rng: float(rng.normal()), **claim)
     pairs = {risk.pairs for risk in result.risks}
     assert len(pairs) == 1
-    assert result.resolution == resolution(0.6, *pairs, 1e-6 / 4)
+    assert result.resolution == area_resolution(0.6, *pairs, 1e-6 / 4)
     assert (sum(pairs) + 4) * 5 + 20 > result.samples  # 4 to learn from, and some to try out
     assert result.p_value == pytest.approx(min(4 * min(r.p_value for r in result.risks), 1))

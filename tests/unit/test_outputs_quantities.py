@@ -15,6 +15,7 @@ from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.features import all_features, bits_of, float_features, lowest_bit_of
 from pytest_dp.outputs.leaves import ABSENT, NUMBER
 from pytest_dp.outputs.table import tabulate
+from pytest_dp.readers.noise_traces import remainders
 
 pytestmark = pytest.mark.slow
 
@@ -161,10 +162,10 @@ def sides(draw, runs, seed=0):
 
 
 def traces(draw, runs, seed=0):
-    """The relations that outputs call for."""
+    """The relations and remainders that outputs call for."""
     outputs, first = sides(draw, runs, seed)
     found = all_features(tabulate(outputs), first)
-    return [feature for feature in found if feature.kind == "relation"]
+    return [feature for feature in found if feature.kind in ("relation", "remainder")]
 
 
 def best(draw, runs=16, seed=0):
@@ -176,7 +177,7 @@ def best(draw, runs=16, seed=0):
     mask = found.event.mask(tabulate(fresh))
     for output, inside in zip(fresh, mask.tolist(), strict=True):
         assert found.event(output) == inside
-        if found.event.conditions[0].feature.kind == "relation":
+        if found.event.conditions[0].feature.kind in ("relation", "remainder"):
             assert eval(str(found.event), PYTHON | {"output": output}) == inside, str(found.event)
     return str(found.event), mask
 
@@ -218,3 +219,23 @@ def test_noise_that_is_shared_is_taken_off(name):
 @pytest.mark.parametrize("runs", [12, 200])
 def test_outputs_that_show_no_trace_get_no_features(draw, runs):
     assert [traces(draw, runs, seed) for seed in range(2)] == [[]] * 2
+
+
+@pytest.mark.parametrize("decimals", [0, 2, 6])
+@pytest.mark.parametrize("offset", [3.27 + 1.5 + 2.41, -41.877, 12.0])
+def test_noise_that_is_rounded_leaves_one_remainder(decimals, offset):
+    def draw(d, rng):
+        return offset + 0.31 * 10**-decimals * d + round(noise(rng), decimals)
+
+    text, mask = best(draw)
+    assert sorted([mask[:200].mean(), mask[200:].mean()]) == [0, 1], text
+    assert "%" in text or decimals == 0
+
+
+def test_continuous_numbers_leave_no_remainder():
+    rng = np.random.default_rng(0)
+    for draw in (rng.laplace, rng.normal, rng.random, rng.standard_cauchy):
+        for rows in (12, 60):
+            assert remainders(["x"] * 400, draw(size=(rows, 400)), draw(size=(rows, 400))) == []
+    singles = rng.laplace(size=(24, 300)).astype(np.float32).astype(np.float64)
+    assert remainders(["x"] * 300, singles[:12], singles[12:]) == []
