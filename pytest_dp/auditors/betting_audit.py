@@ -46,15 +46,9 @@ from pytest_dp.statistics.power import DELTAS, PlannedBets, rarest_leak
 CHECK_GROWTH = 1.15
 """Growth of the samples between two looks whether to stop. Larger: audits go on for longer;
 smaller: looks take longer."""
-MORE_UNDER_DELTA = 2.0
-"""How many times as many outputs are drawn under a delta as would catch the margin of a claim that
-is known to be kept. More: such claims take longer; less: little is said of rare leaks."""
 FIRST_PAIRS_TIME = 0.05
 """Share of the time in which the loss on a pair is looked for before bets on it. Larger: bets have
 less; smaller: slow mechanisms bet first."""
-TIMES_NEEDED = 4.0
-"""How many times as many outputs as should do may be drawn by what is known of a pair. More: what
-is known wrongly takes longer; less: bad luck ends bets that would have won."""
 MAX_LEFT_OUT = 20
 """Pairs that are left out in a row, until the audit outside of the claim ends. More: it searches in
 vain; fewer: it ends while pairs outside of the claim are yet to come."""
@@ -91,7 +85,7 @@ class BettingAudit:
         self.late = self.satisfied = False
         self.outside: BettingAudit | None = None
         """The audit of pairs beyond what the claim gives, once it has been played."""
-        self._next_check, self._at_margin = float(MIN_AT_MARGIN), 0  # pairs of outputs
+        self._next_check = float(MIN_AT_MARGIN)  # pairs of outputs
 
     @classmethod
     def on_claim(
@@ -176,22 +170,13 @@ class BettingAudit:
         return self.satisfied
 
     def _is_enough(self, caught: Caught) -> bool:
-        """Return whether the claim's margin is reached, or under a delta all that it is worth.
+        """Return whether the claim's margin is reached, and leaks near its delta would be seen.
 
-        Calls that give thousands of outputs are cheap: they go on while a violation may be found.
+        Calls that give thousands of outputs are cheap: they end without the latter.
         """
         guarantee, margin = self.session.guarantee, self.session.settings.margin
-        is_at_margin = guarantee.noise_below(caught.at) <= margin
-        if is_at_margin and (caught.sees(guarantee) or self.session.call.size is not None):
-            return True
-        if (
-            not guarantee.delta
-            or self.session.call.size is not None
-            or guarantee.noise_below(caught.if_kept(guarantee)) > margin
-        ):
-            return False
-        self._at_margin = self._at_margin or self.drawn
-        return self.drawn >= MORE_UNDER_DELTA * self._at_margin
+        sees_leaks = caught.sees(guarantee) or self.session.call.size is not None
+        return sees_leaks and guarantee.noise_below(caught.at) <= margin
 
     def _is_in_doubt(self) -> bool:
         """Return whether some pair may break the claim, by what is known of it or by its outputs.
@@ -200,8 +185,7 @@ class BettingAudit:
         """
         guarantee = self.session.guarantee
         return self.known.may_exceed or any(
-            state.is_known_to_win
-            or (self.queue.is_proposed(state) and suspicion(state.record, guarantee) > CLEAR_ERRORS)
+            (self.queue.is_proposed(state) and suspicion(state.record, guarantee) > CLEAR_ERRORS)
             or may_release(state, guarantee)
             for state in self.queue.accepted
         )
@@ -268,13 +252,7 @@ class BettingAudit:
         return draw_batch(*of_pair, size, self.key, MAX_FITTED_PAIRS, self._deadline)
 
     def look_at_first_batch(self, status: PairState) -> None:
-        """Bet on what breaks the claim by what is known of a pair; say if its input is refused."""
-        budget = self.session.budget
-        left = self.pairs_left(budget.most_bet())
-        found = self.known.proposal(status.number, self.share * budget.alpha, left)
-        if found is not None:
-            status.proposed, status.known_edge = found.binning, found.edge
-            status.known_until = TIMES_NEEDED * found.needed
+        """Mark the pair as refused if the mechanism seems to check its inputs, with a note."""
         look_at_first_outputs(self.session, self.queue, status)
 
     def fit(self, status: PairState) -> tuple[Detector, BetRecord]:
@@ -287,9 +265,7 @@ class BettingAudit:
     def _fit(self, status: PairState) -> tuple[Detector, BetRecord]:
         settings = self.session.settings
         table, on_d, about = outputs_to_learn(settings, status)
-        known = [] if status.proposed is None else [status.proposed]
-        model_of = model_fitter(settings, about)
-        fitted = fit_detector(table, on_d, about, self._rank, model_of, known)
+        fitted = fit_detector(table, on_d, about, self._rank, model_fitter(settings, about))
         by_score = cast("ByScore", fitted[0].binnings[0])
         check_users_parts(settings, status, by_score.model, about)
         return fitted

@@ -1,36 +1,23 @@
 """Losses that are known without a bet, as the betting asks for them; by default none is.
 
-The optional part `oracle` finds and checks them. What is known only proposes: the bets decide.
+The optional part `oracle` finds and checks them. They decide when an audit may pass; what breaks
+a claim is found by bets.
 """
 # ruff: noqa: ARG002  the defaults ignore their arguments
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from pytest_dp.auditors.pair_state import PairState
 from pytest_dp.auditors.pairs_in_play import ClaimPairs
 from pytest_dp.auditors.session import Session
-from pytest_dp.betting.detector import Binning
 from pytest_dp.pairs import Pair
 from pytest_dp.registry import load
 from pytest_dp.results.outcome import Estimate
 from pytest_dp.running.deadline import Deadline
 
 OTHER_OUTPUTS = "real runs give other outputs than derived"
-
-
-@dataclass(frozen=True, slots=True)
-class Proposal:
-    """A set of outputs that breaks the claim, if nothing was overlooked."""
-
-    edge: float
-    """Standard deviations of a payoff that it should win, on average."""
-    needed: int
-    """Pairs of outputs after which it should have won, about."""
-    binning: Binning | None = None
-    """The set; None if it is left to what is learned."""
 
 
 class KnownLosses:
@@ -68,10 +55,6 @@ class KnownLosses:
     def is_aligned(self, pair: Pair, deadline: Deadline) -> bool:
         """Return whether an alignment bounds the loss on one more pair within the claim."""
         return False
-
-    def proposal(self, number: int, alpha: float, max_pairs: float) -> Proposal | None:
-        """Return what breaks the claim on a pair, if so many pairs of outputs should show it."""
-        return None
 
     def required_runs(self) -> int:
         """Return how many pairs of outputs are enough on each pair; 0 if no number is."""

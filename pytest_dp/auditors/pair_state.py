@@ -221,8 +221,6 @@ class PairState(PairStatus):
     target: Targeted | None = None
     """What tells, in outputs that are tables of the same columns as the inputs, whether the record
     was there that only one of them has."""
-    proposed: Binning | None = None
-    """What is bet on whatever was learned, as something else than samples suggests it."""
 
     def draws(self, pool: Pool, size: int, purpose: int, *rest: int) -> list[SampleRequest]:
         """Return the draws of `size` new pairs of outputs, keyed by `purpose` and `rest`."""

@@ -87,20 +87,11 @@ class PairStatus:
     """Counts of past batches through the detector: what bets on it would have earned."""
     edge_bound: float = math.inf
     """Upper confidence bound on the edge, in standard deviations of a single payoff."""
-    known_edge: float = 0.0
-    """Edge that is known without outputs, until it should have won by bets."""
-    known_until: float = 0.0
-    """Pairs of outputs after which it should have won."""
 
     @property
     def binnings(self) -> tuple[Binning, ...]:
         """Sets of outputs that are bet on, the first one by score; none before the first fit."""
         return self.detector.binnings
-
-    @property
-    def is_known_to_win(self) -> bool:
-        """Return whether bets should win by what is known without outputs, and still may."""
-        return self.known_edge > 0 and self.drawn < self.known_until
 
 
 S = TypeVar("S", bound=PairStatus)
@@ -280,8 +271,6 @@ class BettingLoop(Generic[S]):
             return
         growth = max(self.ledger.growth(status.record))
         status.edge_bound = edge_upper_bound(growth, status.record.pairs)
-        if status.is_known_to_win:
-            status.edge_bound = max(status.edge_bound, status.known_edge)
 
     def draw(self, status: S, size: int) -> list[Ints]:
         """Draw a batch on which nothing more can be bet, and return its counts."""

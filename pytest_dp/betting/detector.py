@@ -134,13 +134,12 @@ def fit_detector(
     features: Sequence[Feature],
     rank: Callable[[int], Rank],
     fit_model: Callable[[Table, Bools], Posterior] | None = None,
-    known: Sequence[Binning] = (),
 ) -> tuple[Detector, BetRecord]:
     """Return a detector of outputs on D against as many on D', and their counts through it.
 
     Rows `i` of both sides belong to one pair of outputs. `rank` says how promising events are by
     their counts, given the number of pairs they were counted in. `fit_model` returns a model in
-    place of an `AdditiveScore`. The `known` binnings are bet on too: outputs had no part in them.
+    place of an `AdditiveScore`.
     """
     by_score, counts, means = fit_score(table, on_d, features, fit_model)
     binnings: list[Binning] = [by_score]
@@ -151,9 +150,6 @@ def fit_detector(
             if event not in binnings:
                 binnings.append(event)
                 joint.append(count_pairs(event.bins(rows), on_d[unseen], event.width))
-    for binning in known:
-        binnings.append(binning)
-        joint.append(count_pairs(binning.bins(table), on_d, binning.width))
     return Detector(tuple(binnings), len(table) // 2), BetRecord(joint, means)
 
 

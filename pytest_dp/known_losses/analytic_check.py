@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from pytest_dp.auditors.loss_oracle import KnownLosses, Proposal
+from pytest_dp.auditors.loss_oracle import KnownLosses
 from pytest_dp.auditors.pair_state import PairState
 from pytest_dp.auditors.pairs_in_play import ClaimPairs
 from pytest_dp.auditors.session import Session
@@ -94,9 +94,6 @@ class FoundLosses(KnownLosses):
 
     def cheaper_claim(self) -> str:
         return self.known.cheaper_claim(self.session.guarantee)
-
-    def proposal(self, number: int, alpha: float, max_pairs: float) -> Proposal | None:
-        return self.known.proposal(number, self.session.guarantee, alpha, max_pairs)
 
 
 class AnalyticCheck(FoundLosses):
@@ -384,13 +381,10 @@ class AnalyticCheck(FoundLosses):
     def suspicion(self) -> tuple[Estimate, str]:
         known, guarantee = self._on_claim(), self.session.guarantee
         numbers = [state.number for state in self.suspects()]
-        ways = [self.proposal(at, self.session.budget.alpha, math.inf) for at in numbers]
-        runs = min((2 * way.needed for way in ways if way), default=0)
-        enough = f" (about {float(f'{runs:.2g}'):,.0f} runs on one pair would do)" if runs else ""
         return known, (
             f"suspect: {self.known.pairs[numbers[0]].mode} {guarantee.equal(f'{known.value:.3g}')}"
             f", above the claim of {guarantee.claimed:g}, and too few runs to show it: raise "
-            f"max_samples or max_seconds{enough}"
+            "max_samples or max_seconds"
         )
 
 

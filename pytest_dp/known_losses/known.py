@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
-from pytest_dp.auditors.loss_oracle import OTHER_OUTPUTS, Proposal
+from pytest_dp.auditors.loss_oracle import OTHER_OUTPUTS
 from pytest_dp.auditors.session import Session
 from pytest_dp.basics.arrays import Outputs
 from pytest_dp.oracles.alignment import (
@@ -138,20 +138,6 @@ class Known:
         except (OutOfTime, CannotInstrument, Exception):  # what only proposes breaks no audit
             return False
         return True
-
-    def proposal(
-        self, number: int, guarantee: Guarantee, alpha: float, max_pairs: float
-    ) -> Proposal | None:
-        """Return what breaks the claim on a pair, if so many pairs of outputs should show it."""
-        known, proposals = self.pairs.get(number), []
-        for eps, (p, q), excess, binning in known.excesses(guarantee) if known else ():
-            factor = math.exp(eps)
-            variance = p * (1 - p) + factor**2 * q * (1 - q)
-            edge = excess / math.sqrt(max(variance, excess**2))
-            needed = int(2 * math.log(1 / alpha) / edge**2) + 1
-            if needed <= max_pairs:
-                proposals.append(Proposal(edge, needed, binning))
-        return max(proposals, key=lambda proposal: proposal.edge, default=None)
 
     def cheaper_claim(self, guarantee: Guarantee) -> str:
         """Return which mu= to claim in place of eps and delta; empty for other claims or noise."""

@@ -108,10 +108,6 @@ class Alignment:
         """Return a bound on the parameter of a guarantee; raises CannotInstrument if unknown."""
         return self.bound.parameter_of(guarantee)
 
-    def excesses(self, guarantee: Guarantee) -> Iterator[Any]:  # noqa: ARG002
-        """Return nothing: an alignment shows no set of outputs that breaks a claim."""
-        return iter(())
-
     def evidence_against(self, side: int, outputs: Outputs) -> float:
         """Return evidence that real runs and replays have different outputs.
 

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
-from pytest_dp.basics.arrays import Bools, Floats, Ints, Outputs
+from pytest_dp.basics.arrays import Floats, Ints, Outputs
 from pytest_dp.basics.reprs import plural
-from pytest_dp.betting.detector import Binning, ByEvent
 from pytest_dp.oracles.branching import Weight
 from pytest_dp.outputs.leaves import opaque_types
 from pytest_dp.outputs.raised import Raised
-from pytest_dp.outputs.rounding import WholeOutputs
 from pytest_dp.outputs.table import hashes, tabulate
-from pytest_dp.privacy import Guarantee, HockeyStick
+from pytest_dp.privacy import HockeyStick
 from pytest_dp.privacy.regions import LARGEST
 from pytest_dp.results.outcome import Mode
 from pytest_dp.running.generator_stand_ins import CannotInstrument
@@ -32,10 +29,6 @@ FLOAT_ERROR = 2.0**-50
 """Relative error of one operation or two. Smaller: rounding may make a bound too small."""
 
 NO_EQUALITY = "output without value equality"
-
-Excess = tuple[float, tuple[float, float], float, Binning | None]
-"""ε, the probabilities of a set of outputs on D and D', by what they exceed the claim, and the set;
-None where it has no binning."""
 
 CLEARLY_GROWS = 1.05
 """Derived: between outcomes of these probabilities, the loss of rounded Gaussian noise grows by a
@@ -132,14 +125,14 @@ class Loss:
     """Of `upper`, by rounding."""
 
 
-def delta_of(stick: HockeyStick, pair: PairProbabilities) -> tuple[float, float, Bools]:
-    """Return bounds on how much P exceeds ``exp(eps) Q`` on the worst outcomes, and these."""
+def delta_of(stick: HockeyStick, pair: PairProbabilities) -> tuple[float, float]:
+    """Return bounds on how much P exceeds ``exp(eps) Q`` on the worst set of outcomes."""
     factor = math.exp(stick.eps)
     worst = pair.p > factor * pair.q
     p, q = math.fsum(pair.p[worst]), math.fsum(pair.q[worst])
     on_d, on_d2 = pair.residuals
     slack = pair.rounding * (p + factor * q)
-    return p - factor * (q + on_d2) - slack, p - factor * q + on_d + slack, worst
+    return p - factor * (q + on_d2) - slack, p - factor * q + on_d + slack
 
 
 def eps_at(delta: float, pair: PairProbabilities) -> Loss:
@@ -226,20 +219,9 @@ class EnumeratedPair:
         return max(loss.upper for loss in losses), error + beside
 
     def delta_at(self, eps: float) -> tuple[float, float]:
-        bounds = [delta_of(HockeyStick(eps, 0.0), way)[:2] for way in self.ways]
+        bounds = [delta_of(HockeyStick(eps, 0.0), way) for way in self.ways]
         lower, upper = map(max, zip(*bounds, strict=True))
         return max(lower, 0.0), min(max(upper, 0.0), 1.0)
-
-    def excesses(self, guarantee: Guarantee) -> Iterator[Excess]:
-        if self.by_rounding:
-            return  # 0.3 and 0.1 + 0.2 are no leak, unless their bits are asked for
-        for stick, way in itertools.product(guarantee.hockey_sticks, self.ways):
-            delta, _, worst = delta_of(stick, way)
-            excess = delta - stick.delta
-            if excess > ROUNDING * (1 + stick.delta):
-                masses = float(way.p[worst].sum()), float(way.q[worst].sum())
-                binning = ByEvent(WholeOutputs(tuple(np.sort(way.marks[worst]).tolist())))
-                yield stick.eps, masses, excess, binning
 
     def evidence_against(self, side: int, outputs: Outputs) -> float:
         """Return the evidence that outputs are not from the distribution of one side.

@@ -27,7 +27,6 @@ from pytest_dp.oracles.enumerating import (
 )
 from pytest_dp.oracles.open_numbers import Enumeration
 from pytest_dp.outputs.raised import Raised
-from pytest_dp.privacy import Guarantee
 from pytest_dp.running.calling import Call
 from pytest_dp.running.chunks import Input
 from pytest_dp.running.deadline import Deadline
@@ -66,10 +65,6 @@ class FactoredPair(EnumeratedPair):
 
     structures: tuple[Hashable, Hashable]
     places: tuple[int, ...]
-
-    def excesses(self, guarantee: Guarantee) -> Any:
-        """Return sets of outputs that break a claim, which have no binning."""
-        return ((*excess[:3], None) for excess in super().excesses(guarantee))
 
     def evidence_against(self, side: int, outputs: Outputs) -> float:
         return super().evidence_against(side, [self._part_of(side, each) for each in outputs])
