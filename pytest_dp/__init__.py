@@ -26,7 +26,7 @@ _HOME = {
     "MembershipRisk": "risks",
     "membership_risk": "risks",
     "LossEstimate": "estimating",
-    "AuditResult": "auditors.audit_result",
+    "AuditResult": "auditors.session",
     "Blame": "results.outcome",
     "Counterexample": "results.result",
     "RenyiDP": "privacy",
@@ -40,10 +40,10 @@ _HOME = {
     "StatDP": "claiming.method_settings",
     "Claim": "claiming.claim",
     "ClaimError": "basics.errors",
-    "InconclusiveAudit": "auditors.audit_result",
+    "InconclusiveAudit": "auditors.session",
     "InconclusiveWarning": "basics.errors",
     "MechanismError": "basics.errors",
-    "PrivacyViolation": "auditors.audit_result",
+    "PrivacyViolation": "auditors.session",
     "PytestDPError": "basics.errors",
     "load_profile": "claiming.profiles",
     "register_profile": "claiming.profiles",
@@ -94,7 +94,7 @@ __all__ = [
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pytest_dp.auditors import audit
-    from pytest_dp.auditors.audit_result import AuditResult, InconclusiveAudit, PrivacyViolation
+    from pytest_dp.auditors.session import AuditResult, InconclusiveAudit, PrivacyViolation
     from pytest_dp.basics.errors import (
         ClaimError,
         InconclusiveWarning,

@@ -59,7 +59,7 @@ def _by_samples(monkeypatch):
 
     To enumerate outcomes takes most of the time of a short audit.
     """
-    from pytest_dp.auditors.loss_oracle import KnownLosses
+    from pytest_dp.auditors.pairs_in_play import KnownLosses
 
     monkeypatch.setattr("pytest_dp.auditors.sequential.losses_of", lambda _: KnownLosses())
 

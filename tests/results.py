@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from pytest_dp.auditors.audit_result import AuditResult
+from pytest_dp.auditors.session import AuditResult
 from pytest_dp.claiming.claim import Claim, Promise
 from pytest_dp.privacy import ApproximateDP
 from pytest_dp.report.record import Record, claim_fields

@@ -12,10 +12,16 @@ from inspect import Signature, signature
 from pathlib import Path
 from typing import Any
 
-from pytest_dp.auditors.audit_result import AuditResult
 from pytest_dp.auditors.budget import explaining_seconds
 from pytest_dp.auditors.confirm import confirm_finding
-from pytest_dp.auditors.session import NO_PAST, AuditFinding, Past, Session, prepare_session
+from pytest_dp.auditors.session import (
+    NO_PAST,
+    AuditFinding,
+    AuditResult,
+    Past,
+    Session,
+    prepare_session,
+)
 from pytest_dp.basics.errors import ClaimError, describe_error, invalid, note_fault, pop_noted
 from pytest_dp.claiming.claim import Claim, expand
 from pytest_dp.claiming.settings import Settings, seed_of, settings_for

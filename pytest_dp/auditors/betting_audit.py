@@ -12,7 +12,6 @@ from functools import partial
 from typing import cast
 
 from pytest_dp.auditors.budget import OUTSIDE_RESERVE
-from pytest_dp.auditors.loss_oracle import KnownLosses
 from pytest_dp.auditors.pair_state import (
     PairState,
     Pool,
@@ -21,7 +20,12 @@ from pytest_dp.auditors.pair_state import (
     model_fitter,
     outputs_to_learn,
 )
-from pytest_dp.auditors.pairs_in_play import CLEAR_ERRORS, ClaimPairs, look_at_first_outputs
+from pytest_dp.auditors.pairs_in_play import (
+    CLEAR_ERRORS,
+    ClaimPairs,
+    KnownLosses,
+    look_at_first_outputs,
+)
 from pytest_dp.auditors.session import Session
 from pytest_dp.auditors.stopping import (
     MIN_AT_MARGIN,

@@ -21,7 +21,6 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Never
 
-from pytest_dp.auditors.audit_result import AuditResult
 from pytest_dp.auditors.fresh_starts import (
     LEAST_RUNS,
     BrokenPair,
@@ -37,7 +36,7 @@ from pytest_dp.auditors.independence import (
     run_dependence,
     start_dependence,
 )
-from pytest_dp.auditors.session import AuditFinding, Session
+from pytest_dp.auditors.session import AuditFinding, AuditResult, Session
 from pytest_dp.basics.arrays import join_outputs
 from pytest_dp.basics.errors import DependentRuns, MechanismError
 from pytest_dp.basics.reprs import safe_repr

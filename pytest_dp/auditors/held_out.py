@@ -20,10 +20,10 @@ from pytest_dp.auditors.session import Session
 from pytest_dp.auditors.witness import Witness
 from pytest_dp.basics.arrays import Floats, Ints
 from pytest_dp.basics.errors import DependentRuns
-from pytest_dp.betting.bars import Bars, Tally, bars_of
-from pytest_dp.betting.scores import Attack
+from pytest_dp.betting.scores import Attack, Bars, Tally, bars_of
 from pytest_dp.counterexample import diagnose
 from pytest_dp.outputs.paired_outputs import first_pairs
+from pytest_dp.pairs.sources import Screened
 from pytest_dp.privacy import Guarantee
 from pytest_dp.results.outcome import (
     Histogram,
@@ -34,7 +34,6 @@ from pytest_dp.results.outcome import (
     round_for_drawing,
 )
 from pytest_dp.results.result import Counterexample
-from pytest_dp.results.screened import Screened
 from pytest_dp.running.deadline import OutOfTime
 from pytest_dp.running.generators import Purpose, stream
 from pytest_dp.running.sampler import SampleRequest

@@ -15,8 +15,7 @@ import numpy as np
 
 from pytest_dp.basics.arrays import Bools, Floats, Ints, Outputs, join_outputs
 from pytest_dp.basics.reprs import safe_repr
-from pytest_dp.betting.bars import Tally
-from pytest_dp.betting.scores import Attack
+from pytest_dp.betting.scores import Attack, Tally
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.leaves import NUMBER
 from pytest_dp.outputs.table import Table, hashes, tabulate

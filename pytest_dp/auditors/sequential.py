@@ -17,11 +17,9 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from pytest_dp.auditors.audit_result import AuditResult
 from pytest_dp.auditors.betting_audit import BettingAudit
 from pytest_dp.auditors.budget import COUPLED_SHARE, agreeing
 from pytest_dp.auditors.held_out import CUT_OFF, describe_counts, with_curve
-from pytest_dp.auditors.loss_oracle import OTHER_OUTPUTS, losses_of
 from pytest_dp.auditors.pair_state import (
     PairState,
     blind,
@@ -30,7 +28,8 @@ from pytest_dp.auditors.pair_state import (
     never_varies,
     note_left_out,
 )
-from pytest_dp.auditors.session import AuditFinding, Session
+from pytest_dp.auditors.pairs_in_play import OTHER_OUTPUTS, losses_of
+from pytest_dp.auditors.session import AuditFinding, AuditResult, Session
 from pytest_dp.auditors.stopping import Caught, note_of_far_below
 from pytest_dp.auditors.violation_shown import (
     counterexample_in_time,

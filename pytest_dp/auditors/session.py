@@ -11,24 +11,22 @@ from typing import Any
 
 from joblib import cpu_count
 
-from pytest_dp.auditors.audit_result import AuditResult
 from pytest_dp.auditors.budget import Budget, compute_within, start_watch
 from pytest_dp.basics.clocks import Stopwatch
-from pytest_dp.basics.errors import ClaimError
+from pytest_dp.basics.errors import ClaimError, PytestDPError
 from pytest_dp.basics.reprs import on_one_line
 from pytest_dp.claiming.claim import Claim, Promise
 from pytest_dp.claiming.method_settings import Method, OneRun
 from pytest_dp.claiming.settings import Settings, unused_settings
 from pytest_dp.data import describe
 from pytest_dp.pairs import Pair, make_pair_source, resolve_promise
-from pytest_dp.pairs.sources import PairSource
+from pytest_dp.pairs.sources import PairSource, Screened
 from pytest_dp.pairs.targets import check_relation
 from pytest_dp.privacy import Guarantee
 from pytest_dp.protocols import Search
 from pytest_dp.registry import load
 from pytest_dp.results.outcome import Evidence, e_value
-from pytest_dp.results.result import Verdict
-from pytest_dp.results.screened import Screened
+from pytest_dp.results.result import Result, Verdict
 from pytest_dp.running.calling import Call, prepare
 from pytest_dp.running.deadline import OutOfTime
 from pytest_dp.running.generators import claim_seed
@@ -36,6 +34,66 @@ from pytest_dp.running.sampler import Progress, Sampler
 
 MAX_SHOWN_INPUT = 120
 """Characters of an input in the description of a pair. Longer ones hide how D and D' differ."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class AuditResult(Result):  # noqa: D101  its base says it
+    __doc__ = Result.__doc__  # for help()
+
+    def __str__(self) -> str:
+        """Return the outcome in a line."""
+        from pytest_dp.report.violation import headline
+
+        why = f"; {self.reason}" if self.verdict == "inconclusive" else ""
+        return f"{self.name}: {headline(self)}{why}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as plain values, ready for JSON; inputs and events as text.
+
+        It has the keys of a claim in a JSON file of ``--dp-report``, which
+        `pytest_dp/report/record.schema.json` describes.
+        """
+        from pytest_dp.report.record import Record
+
+        return Record.of(self).as_dict()
+
+    def _repr_html_(self) -> str:
+        """Return the claim with its counterexample and its pictures, for notebooks."""
+        from pytest_dp.report.html import fragment
+        from pytest_dp.report.record import Record
+
+        return fragment(Record.of(self, pictures=True))
+
+    def to_json(self, indent: int | None = 2) -> str:
+        """Return the same as JSON."""
+        import json
+
+        return json.dumps(self.to_dict(), indent=indent, allow_nan=False)
+
+
+class PrivacyViolation(PytestDPError, AssertionError):  # noqa: N818
+    """The claim is broken; the message is the counterexample.
+
+    Attributes
+    ----------
+    result : AuditResult
+        The audit that found it.
+    """
+
+    __module__ = "pytest_dp"
+
+    def __init__(self, message: str, result: AuditResult | None = None) -> None:
+        super().__init__(message)
+        self.result = result
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.args[0], self.result)
+
+
+class InconclusiveAudit(PytestDPError, AssertionError):  # noqa: N818  named like PrivacyViolation
+    """The audit told nothing, or too little; raised only where ``at_least`` asks for more."""
+
+    __module__ = "pytest_dp"
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,8 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from pytest_dp.auditors.loss_oracle import KnownLosses
 from pytest_dp.auditors.pair_state import PairState
-from pytest_dp.auditors.pairs_in_play import ClaimPairs
+from pytest_dp.auditors.pairs_in_play import ClaimPairs, KnownLosses
 from pytest_dp.auditors.session import Session
 from pytest_dp.claiming.setting_fields import is_strategy
 from pytest_dp.known_losses.known import (
@@ -189,7 +188,7 @@ class AnalyticCheck(FoundLosses):
             return True
         if not screened.is_enough:
             return False
-        if not screened.largest or not screened.movements[0].loss:
+        if not screened.largest or not screened.largest[0].movement.loss:
             return True
         content = screened.pairs[0].content
         largest = next((s for s in self._pairs.states if s.pair.content == content), None)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
-from pytest_dp.auditors.loss_oracle import OTHER_OUTPUTS
+from pytest_dp.auditors.pairs_in_play import OTHER_OUTPUTS
 from pytest_dp.auditors.session import Session
 from pytest_dp.basics.arrays import Outputs
 from pytest_dp.oracles.alignment import (

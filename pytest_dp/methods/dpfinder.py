@@ -19,8 +19,7 @@ from functools import partial
 
 import numpy as np
 
-from pytest_dp.auditors.audit_result import AuditResult
-from pytest_dp.auditors.session import AuditFinding, Session
+from pytest_dp.auditors.session import AuditFinding, AuditResult, Session
 from pytest_dp.auditors.witness import Witness, conjunction
 from pytest_dp.basics.arrays import Floats
 from pytest_dp.basics.reprs import LABEL_LENGTH, plural

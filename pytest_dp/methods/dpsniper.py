@@ -29,10 +29,9 @@ from pytest_dp.auditors.witness import (
     with_examples,
 )
 from pytest_dp.basics.arrays import Floats, Ints, Outputs
-from pytest_dp.betting.bars import Tally
 from pytest_dp.betting.detector import ByScore
 from pytest_dp.betting.models import Posterior
-from pytest_dp.betting.scores import Attack, scores
+from pytest_dp.betting.scores import Attack, Tally, scores
 from pytest_dp.methods.two_stage import (
     MIN_FITTED,
     PairSearch,

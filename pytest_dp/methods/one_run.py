@@ -17,9 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.auditors.audit_result import AuditResult
 from pytest_dp.auditors.budget import agreeing
-from pytest_dp.auditors.session import AuditFinding, Session
+from pytest_dp.auditors.session import AuditFinding, AuditResult, Session
 from pytest_dp.basics.arrays import Floats
 from pytest_dp.basics.bisection import smallest
 from pytest_dp.basics.errors import ClaimError, MechanismError

@@ -15,7 +15,6 @@ from typing import Protocol, TypeVar
 import numpy as np
 
 from pytest_dp.auditors import held_out
-from pytest_dp.auditors.audit_result import AuditResult
 from pytest_dp.auditors.budget import agreeing
 from pytest_dp.auditors.held_out import Tested, pictures_of
 from pytest_dp.auditors.pair_state import (
@@ -31,7 +30,7 @@ from pytest_dp.auditors.pair_state import (
     outputs_to_learn,
 )
 from pytest_dp.auditors.pairs_in_play import ClaimPairs, look_at_first_outputs
-from pytest_dp.auditors.session import Session
+from pytest_dp.auditors.session import AuditResult, Session
 from pytest_dp.auditors.stopping import FAR_BELOW, note_of_far_below
 from pytest_dp.auditors.witness import Witness
 from pytest_dp.betting.detector import Detector, fit_score

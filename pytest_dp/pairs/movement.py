@@ -15,7 +15,7 @@ import numpy as np
 
 from pytest_dp.basics.arrays import Bools, Floats
 from pytest_dp.pairs.noiseless import AWAY, CENTRE, GeneratorCall, NoiselessRun, NoiselessRunner
-from pytest_dp.results.screened import Movement
+from pytest_dp.pairs.sources import Movement
 
 MAX_PROBED = 24
 """Single draws that are moved one by one, to see which numbers they reach. Each takes up to four

@@ -21,8 +21,8 @@ from pytest_dp.data.types import DataType, type_of
 from pytest_dp.data.units import Step, group_by_unit, name_of, owners
 from pytest_dp.pairs.movement import Looked, Movements
 from pytest_dp.pairs.noiseless import FAR_POINTS, NoiselessRunner
+from pytest_dp.pairs.sources import Moved, Movement
 from pytest_dp.pairs.unreached import Tracer, UnreachedLine, find_unreached
-from pytest_dp.results.screened import Moved, Movement
 from pytest_dp.running.calling import Call
 from pytest_dp.running.deadline import Deadline, OutOfTime
 

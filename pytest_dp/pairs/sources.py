@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -11,7 +12,6 @@ from pytest_dp.basics.errors import ClaimError
 from pytest_dp.data.ordering import accept_until
 from pytest_dp.data.relations import Pair, Relation
 from pytest_dp.pairs.examples import EVERYTHING, Bounds
-from pytest_dp.results.screened import Screened
 
 if TYPE_CHECKING:  # with Hypothesis, which not all claims load
     from pytest_dp.pairs.generated import Generated
@@ -88,6 +88,60 @@ def check_pairs(
         return pair if fits else None
 
     return accept_until(pairs, accept, MAX_PROPOSALS)
+
+
+@dataclass(frozen=True, slots=True)
+class Movement:
+    """How far apart the noiseless answers of two inputs are: an estimate, which decides no verdict."""
+
+    loss: float
+    """Estimated loss: by Laplace noise the sum of moves over scales, by Gaussian noise the root of
+    their squares. Infinite where something differs that no noise covers."""
+    answer: float = 0.0
+    """The largest difference of a number of the output."""
+    scale: float = 0.0
+    """Of the noise of that number, if it is one draw on the whole line; 0 where it is not."""
+    kind: Hashable = ()
+    """What moves: equal for pairs that show the same."""
+
+    @property
+    def order(self) -> tuple[float, float]:
+        """The key by which larger movements come first when sorted downwards.
+
+        Losses that differ by rounding are equal; among infinite ones the answer counts.
+        """
+        return float(f"{self.loss:.9g}"), self.answer if math.isinf(self.loss) else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A pair, and how far the noiseless answer moves on it."""
+
+    pair: Pair
+    movement: Movement
+
+
+@dataclass(frozen=True, slots=True)
+class Screened:
+    """The results of a screening of pairs."""
+
+    screened: int = 0
+    """Pairs inside the claim whose movement was computed."""
+    is_enough: bool = False
+    """Whether a pass may rest on the loss of the largest of these pairs: they are all that the
+    claim gives, or many."""
+    largest: tuple[Moved, ...] = ()
+    """Pairs inside the claim, the largest movement first; one of each kind of movement."""
+    urgent: tuple[Pair, ...] = ()
+    """Pairs on which the answer moves farther than the claim allows, those inside of it first: they
+    are bet on before all others."""
+    note: str = ""
+    """Why no pair was screened, or no more; empty where nothing stopped it."""
+
+    @property
+    def pairs(self) -> tuple[Pair, ...]:
+        """The pairs, the largest movement first."""
+        return tuple(moved.pair for moved in self.largest)
 
 
 class Screener:

@@ -21,7 +21,7 @@ from pytest_dp.report.violation import headline, violation
 from pytest_dp.running.generators import claim_seed
 
 if TYPE_CHECKING:  # audits load much, and a claim that is unchanged needs none of it
-    from pytest_dp.auditors.audit_result import AuditResult
+    from pytest_dp.auditors.session import AuditResult
 
 FIXED = (
     "A violation is expected here, by the mark xfail(strict=True), and none was found. If it is "
@@ -93,7 +93,7 @@ def run_audit(
 def conclude_audit(item: pytest.Item, result: AuditResult) -> None:
     """Keep the result for the table, and fail the test if the claim is broken."""
     __tracebackhide__ = True
-    from pytest_dp.auditors.audit_result import InconclusiveAudit, PrivacyViolation
+    from pytest_dp.auditors.session import InconclusiveAudit, PrivacyViolation
 
     path, line = place(item)
     drawn = any(file.name.lower().endswith(".html") for file in reports(item.config))
@@ -242,7 +242,7 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
 
 def _is_a(error: BaseException | None, *names: str) -> bool:
     """Return whether an error is the verdict of an audit; its module is loaded only then."""
-    module = sys.modules.get("pytest_dp.auditors.audit_result")
+    module = sys.modules.get("pytest_dp.auditors.session")
     return any(isinstance(error, getattr(module, name)) for name in names if module is not None)
 
 

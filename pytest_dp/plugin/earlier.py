@@ -40,8 +40,7 @@ from pytest_dp.report.reproducing import NoTest, as_source_lines, as_test
 from pytest_dp.results.outcome import Evidence, e_value
 
 if TYPE_CHECKING:  # audits load much, and a claim that is unchanged needs none of it
-    from pytest_dp.auditors.audit_result import AuditResult
-    from pytest_dp.auditors.session import Past
+    from pytest_dp.auditors.session import AuditResult, Past
 
 
 class Earlier:

@@ -26,10 +26,9 @@ from pytest_dp.pairs.screening import (
     parts_of,
     rank_moves,
 )
-from pytest_dp.pairs.sources import PairSource, Screener, mark_pairs
+from pytest_dp.pairs.sources import Moved, PairSource, Screened, Screener, mark_pairs
 from pytest_dp.pairs.unreached import UnreachedLine
 from pytest_dp.proposers.odd_values import far_values, missing_values, odd_pairs
-from pytest_dp.results.screened import Moved, Screened, wanted_pairs
 from pytest_dp.running.calling import Call
 from pytest_dp.running.deadline import OutOfTime
 
@@ -60,6 +59,20 @@ CLEARLY_FARTHER = 1.25
 CLEARLY_MORE = 1.0001
 """How many times the movement of the pairs that the claim gives a further one has to have, to be
 proposed. Smaller factors propose pairs that differ by rounding alone."""
+
+WANTED_PAIRS = 1_000
+"""Pairs of small inputs that are screened. With fewer, a pair that loses more than the others is
+missed more often; each takes one run to four."""
+LEAST_PAIRS = 250
+"""Pairs of large inputs that are screened, whose runs take longer. With more, an audit of a frame
+of some hundred rows takes seconds."""
+SCREENED_RECORDS = 100_000
+"""Records in all pairs that are screened. With more, the same."""
+
+
+def wanted_pairs(records: int) -> int:
+    """Return how many pairs of inputs of so many records are screened."""
+    return max(LEAST_PAIRS, min(WANTED_PAIRS, SCREENED_RECORDS // max(records, 1)))
 
 
 T = TypeVar("T")
@@ -189,7 +202,8 @@ class ByMovement(Screener):
         first = rank_moves([*known, *self._proposed]) + self._outside
         urgent = tuple(moved.pair for moved in first if self._is_urgent(moved))
         why = self._screening.note or self._screening.cut_off
-        return Screened(done + more, is_all, largest, wanted, urgent, why)
+        is_enough = is_all or done + more >= wanted
+        return Screened(done + more, is_enough, largest, urgent, why)
 
     def _look_outside(self, inside: Sequence[Moved], turns: Sequence[Pair]) -> None:
         """Propose pairs that the claim does not give, if the answer moves farther on them.

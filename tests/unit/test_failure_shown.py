@@ -9,7 +9,7 @@ import pytest
 from results import BROKEN, COUNT, PASSED
 
 from pytest_dp import RenyiDP, audit
-from pytest_dp.auditors.audit_result import PrivacyViolation
+from pytest_dp.auditors.session import PrivacyViolation
 from pytest_dp.basics.errors import RAISING, noting_faults, pop_noted
 from pytest_dp.claiming.claim import Claim, Promise
 from pytest_dp.plugin.check import _too_little

@@ -21,8 +21,7 @@ from pytest_dp.pairs.examples import Examples
 from pytest_dp.pairs.pair_strategies import EditedPairs
 from pytest_dp.pairs.screening import BATCH_PAIRS, Screening, parts_of
 from pytest_dp.proposers import widen_source
-from pytest_dp.proposers.by_movement import MAX_OPENED
-from pytest_dp.results.screened import WANTED_PAIRS
+from pytest_dp.proposers.by_movement import MAX_OPENED, WANTED_PAIRS
 from pytest_dp.running.calling import prepare
 
 FRAME = pd.DataFrame({"age": [18, 40, 40], "region": ["n", "s", None], "pay": [1.5, 2, np.nan]})
