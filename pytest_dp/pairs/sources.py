@@ -92,7 +92,7 @@ def check_pairs(
 
 @dataclass(frozen=True, slots=True)
 class Movement:
-    """How far apart the noiseless answers of two inputs are: an estimate, which decides no verdict."""
+    """How far apart the noiseless answers of two inputs are, by estimate."""
 
     loss: float
     """Estimated loss: by Laplace noise the sum of moves over scales, by Gaussian noise the root of
