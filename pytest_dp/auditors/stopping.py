@@ -78,6 +78,13 @@ class Caught:
         """The smallest loss of which a pass may say that it would have been caught."""
         return max(self.by_bets, self.now)
 
+    def if_kept(self, guarantee: Guarantee) -> float:
+        """Return the smallest loss that would have been caught, were the claim known to be kept.
+
+        Audits of claims with a delta end by it: beside a delta, a loss is ruled out late.
+        """
+        return self.by_bets * min(guarantee.claimed / max(self.now, MIN_LOSS), 1.0)
+
     def is_far_below(self, guarantee: Guarantee) -> bool:
         """Return whether no attack comes near the claim: the detection limit is then a guess."""
         return guarantee.noise_below(self.now) < FAR_BELOW

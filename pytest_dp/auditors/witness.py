@@ -35,23 +35,36 @@ smaller: a weaker one is counted."""
 READABLE_WORTH = 0.65
 """Share of the standard errors of a learned attack that a readable event has. Larger: events are
 less readable; smaller: they prove less."""
+MAX_CONDITIONS = 4
+"""Conditions of a readable event. More are hard to read; with fewer, events of several numbers
+prove less."""
+MIN_IMPROVEMENT = 1.1
+"""Factor by which a further condition has to raise the rank. Larger: events prove less; smaller:
+they have conditions that are not worth reading."""
 
 ALIKE = ApproximateDP(0.0)
-"""What is kept by inputs that are not told apart at all."""
+"""The guarantee that outputs on both inputs have the same law: every difference breaks it."""
 
 RankOf = Callable[[int], Rank]
+"""From a number of outputs on either input to the ranking of events by their counts among them."""
 T = TypeVar("T")
 
 
 def likelier_first(sign: int, on_first: T, on_second: T) -> tuple[T, T]:
-    """Return two values, the one of the likelier input first: D if `sign` is above 0."""
+    """Return the values on D and D' in this order if `sign` is above 0, else swapped.
+
+    A sign above 0 says that an event is likelier on D.
+    """
     return (on_first, on_second) if sign > 0 else (on_second, on_first)
 
 
 def cautious(
     c1: Ints | Floats, n1: int, c2: Ints | Floats, n2: int, errors: float = 1.0
 ) -> tuple[Floats, Floats]:
-    """Return two estimated probabilities, moved by `errors` standard errors to a smaller ratio."""
+    """Return the shares c1 / n1 and c2 / n2, the first lowered and the second raised.
+
+    Each by `errors` standard errors, so that their ratio is rather too small.
+    """
     error1 = np.sqrt(c1 * np.maximum(1 - c1 / n1, 0))
     error2 = np.sqrt(c2 * np.maximum(1 - c2 / n2, 0) + 1)
     p1 = np.minimum((c1 - errors * error1) / n1, 1 - 0.5 / n1)
@@ -90,59 +103,59 @@ class Witness:
         return self.state.pair if self.sign > 0 else self.state.pair.reversed()
 
 
-def readable(
-    table: Table,
-    on_d: Bools,
-    about: list[Feature],
-    rank_of: RankOf,
-    kept_rank: float,
+def find_readable_event(
+    table: Table, on_d: Bools, features: list[Feature], rank_of: RankOf
 ) -> RankedEvent | None:
-    """Return the most promising event that a person can read.
+    """Return the most promising event that a person can read; None if there is no event.
 
-    The table has as many outputs on either input, and the event speaks about the features in
-    `about`; of single characters only where nothing else tells nearly as much. `rank_of` says how
-    promising counts among so many outputs are; an event which is simpler must keep the share
-    `kept_rank` of that.
+    The table has as many outputs on either input, and the event speaks about the given features; of
+    single characters only where nothing else is nearly as promising. `rank_of` returns the ranking
+    of counts among a number of outputs. The event is simplified while it keeps the share
+    `KEPT_RANK` of its rank.
     """
     table, on_d = first_pairs(table, on_d, MAX_OUTPUTS)
-    about = [feature for feature in about if feature.of_kind.ease != "no"]
-    plain = [feature for feature in about if feature.of_kind.ease == "plain"]
+    features = [feature for feature in features if feature.of_kind.ease != "no"]
+    easy = [feature for feature in features if feature.of_kind.ease == "plain"]
     rank = rank_of(len(on_d) // 2)
-    found = conjunction(table, on_d, plain, rank, kept_rank)
-    if len(plain) < len(about):
-        closer = conjunction(table, on_d, about, rank, kept_rank)
-        if found is None or (closer and READABLE_WORTH * closer.rank > max(found.rank, 0.0)):
-            found = closer
+    found = find_conjunction(table, on_d, easy, rank, KEPT_RANK)
+    if len(easy) < len(features):
+        harder = find_conjunction(table, on_d, features, rank, KEPT_RANK)
+        if found is None or (harder and READABLE_WORTH * harder.rank > max(found.rank, 0.0)):
+            found = harder
     return found
 
 
-def conjunction(
-    table: Table,
-    on_d: Bools,
-    about: list[Feature],
-    rank: Rank,
-    kept_rank: float,
+def find_conjunction(
+    table: Table, on_d: Bools, features: list[Feature], rank: Rank, kept_rank: float
 ) -> RankedEvent | None:
-    """Return the most promising event of up to four conditions."""
-    events = search(table, on_d, rank, about, limit=1)
+    """Return the most promising event of up to four conditions; None if there is no event.
+
+    A first condition is simplified while it keeps the share `kept_rank` of its rank.
+    """
+    events = search(table, on_d, rank, features, limit=1)
     if not events:
         return None
     best = simplest_event(events[0], table, on_d, rank, kept_rank=kept_rank)
-    for _ in range(4 - 1):  # a further condition must be worth reading it
+    for _ in range(MAX_CONDITIONS - 1):
         inside = best.event.mask(table)
-        part, sides = table.rows(inside), on_d[inside]
-        spoken_of = [getattr(c, "feature", None) for c in best.event.conditions]
-        others = [f for f in about if f not in spoken_of]
-        more = search(part, sides, rank, others, limit=1)
-        if not more or best.rank <= 0 or more[0].rank < 1.1 * best.rank:
+        used = [getattr(c, "feature", None) for c in best.event.conditions]
+        unused = [feature for feature in features if feature not in used]
+        more = search(table.rows(inside), on_d[inside], rank, unused, limit=1)
+        if not more or best.rank <= 0 or more[0].rank < MIN_IMPROVEMENT * best.rank:
             break
         event = Event((*best.event.conditions, *more[0].event.conditions))
         best = replace(more[0], event=event)
     return best
 
 
-def paying(event: Event, table: Table, on_d: Bools, rank: Rank, kept_rank: float) -> Event:
-    """Return the event without the conditions that do not improve its rank on new outputs."""
+def drop_needless_conditions(
+    event: Event, table: Table, on_d: Bools, rank: Rank, kept_rank: float
+) -> Event:
+    """Return the event without each condition that its rank does not need on these outputs.
+
+    Without a condition, the event has to keep the share `kept_rank` of its rank. The last condition
+    stays.
+    """
     for condition in event.conditions:
         fewer = Event(tuple(left for left in event.conditions if left is not condition))
         if fewer.conditions:
@@ -152,9 +165,9 @@ def paying(event: Event, table: Table, on_d: Bools, rank: Rank, kept_rank: float
 
 
 def with_examples(witness: Witness, table: Table) -> Witness:
-    """Return the witness with its attack's main quantities and typical outputs.
+    """Return the witness with the main quantities of its attack, and typical outputs of the table.
 
-    Return a witness without an attack unchanged.
+    A witness with a readable event is returned unchanged.
     """
     attack = witness.event
     if not isinstance(attack, Attack):
@@ -165,45 +178,48 @@ def with_examples(witness: Witness, table: Table) -> Witness:
     return replace(witness, event=attack, examples=(inside, outside))
 
 
-def read_event(
+def propose_readable_event(
     settings: Settings, state: PairState, table: Table, on_d: Bools, guarantee: Guarantee
 ) -> Witness | None:
     """Return the readable event that half of the outputs of a pair propose; None if they do not.
 
     The table has as many outputs on either input. The event is the one that breaks the guarantee
-    most clearly, or else tells inputs apart most clearly. The other half says what it is worth.
+    most clearly; where no bet on any event gains, the one that distinguishes the inputs most. Its
+    `growth` and its probabilities are those among the other half of the outputs.
     """
-    about = quantities_of(settings, state, table, on_d, state.outputs.coupled)
+    features = quantities_of(settings, state, table, on_d, state.outputs.coupled)
     runs = len(on_d) // 2
-    known = np.arange(len(on_d)) % runs < runs // 2
-    part, sides = table.rows(known), on_d[known]
+    early = np.arange(len(on_d)) % runs < runs // 2
+    part, sides = table.rows(early), on_d[early]
     rank_of = rank_for(guarantee, rarest=0.0)
-    found = readable(part, sides, about, rank_of, KEPT_RANK)
-    if found is None or found.rank <= 0:  # on half of the outputs nothing gains
-        found = readable(part, sides, about, rank_for(ALIKE, rarest=0.0), KEPT_RANK) or found
+    found = find_readable_event(part, sides, features, rank_of)
+    if found is None or found.rank <= 0:
+        found = find_readable_event(part, sides, features, rank_for(ALIKE, rarest=0.0)) or found
     if found is None:
         return None
     half = runs - runs // 2
-    event = paying(found.event, table.rows(~known), on_d[~known], rank_of(half), KEPT_RANK)
-    inside = event.mask(table) & ~known
+    late, on_d = table.rows(~early), on_d[~early]
+    event = drop_needless_conditions(found.event, late, on_d, rank_of(half), KEPT_RANK)
+    inside = event.mask(late)
     counts = [np.array([(inside & side).sum()]) for side in (on_d, ~on_d)]
     sign = 1 if counts[0] >= counts[1] else -1
-    hits = likelier_first(sign, *counts)
-    growth = event_growth(*hits, half, guarantee.hockey_sticks) * runs / half
-    p1, p2 = cautious(hits[0], half, hits[1], half)
+    c1, c2 = likelier_first(sign, *counts)
+    growth = event_growth(c1, c2, half, guarantee.hockey_sticks) * runs / half
+    p1, p2 = cautious(c1, half, c2, half)
     return Witness(state, event, sign, float(p1[0]), float(p2[0]), growth=float(growth[0]))
 
 
 def learned_witness(state: PairState, guarantee: Guarantee) -> Witness | None:
-    """Return the outputs beyond the cut of the score on which bets against a guarantee gain most.
+    """Return the attack by the cut of a pair's score on which bets against a guarantee gain most.
 
-    Where they gain on none, beyond the cut that tells inputs apart best. None if there is no cut.
+    Where bets gain on no cut, it is the cut that distinguishes the inputs best. None if the score
+    has no cut, as all outputs score the same.
     """
     by_score, joint = cast("ByScore", state.binnings[0]), state.record.joint[0]
     if not len(by_score.cuts):
         return None
     total = round(float(joint.sum()))  # sums of parts may be less by rounding
-    above = [joint.sum(axis)[::-1].cumsum()[::-1][1:] for axis in (1, 0)]
+    above = [joint.sum(axis)[::-1].cumsum()[::-1][1:] for axis in (1, 0)]  # on D, on D'
     sides = {1: above, -1: [total - side for side in above[::-1]]}
 
     def growth(sign: int, against: Guarantee) -> Floats:
@@ -228,9 +244,10 @@ def learned_witness(state: PairState, guarantee: Guarantee) -> Witness | None:
 
 
 def find_attack(session: Session, states: list[PairState], guarantee: Guarantee) -> Witness | None:
-    """Return the strongest attack on a guarantee that was learned of some pairs; None if none was.
+    """Return the strongest attack on a guarantee, by what was learned of some pairs of inputs.
 
-    It is a readable event where bets on it grow nearly as fast as on the learned score.
+    It is a readable event where bets on it grow nearly as fast as on the learned score. None if
+    there is neither an event nor a cut of the score.
     """
     learned = [learned_witness(state, guarantee) for state in states]
     best = max(range(len(states)), key=lambda k: ((found := learned[k]) and found.growth) or 0.0)
@@ -242,11 +259,14 @@ def find_attack(session: Session, states: list[PairState], guarantee: Guarantee)
 
 
 def read_in_time(session: Session, state: PairState, guarantee: Guarantee) -> Witness | None:
-    """Return a readable event; None if there is none, or if it takes too long to find."""
+    """Return a readable event of a pair; None if there is none, or no time to find it.
+
+    A note says if there was no time. Raises OutOfTime if not even its outputs can be tabulated.
+    """
     table, on_d = session.budget.compute(state.outputs.table, session.budget.deadline)
-    looking = partial(read_event, session.settings, state, table, on_d, guarantee)
+    propose = partial(propose_readable_event, session.settings, state, table, on_d, guarantee)
     try:
-        return session.budget.compute(looking, session.budget.deadline, LOOKING_TIME)
+        return session.budget.compute(propose, session.budget.deadline, LOOKING_TIME)
     except OutOfTime:
         session.sampler.note("there was no time to look for an event that is easier to read")
         return None

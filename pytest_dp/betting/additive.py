@@ -75,7 +75,7 @@ SWEEPS = 12
 
 @dataclass(frozen=True, slots=True)
 class FeatureBins:
-    """A quantity of an output as a bin number.
+    """The bins of a feature: its value on an output as a bin number.
 
     Bins are numbered: the numbers between cut points in increasing order (`ordered` many), then
     atoms, NaN, categories, "absent", and "never seen".
@@ -90,15 +90,16 @@ class FeatureBins:
 
     @property
     def ordered(self) -> int:
-        """How many bins stand in increasing order."""
+        """The number of ordered bins: those between cut points."""
         return len(self.cuts) + 1
 
     @property
     def width(self) -> int:
+        """The number of bins."""
         return self.ordered + len(self.atoms.values) + len(self.categories) + 3
 
     def codes(self, table: Table) -> BinCodes:
-        """Return the bin of every output, shape (n,)."""
+        """Return the bin number of each of n outputs, shape (n,)."""
         numbers, kinds = self.feature.columns(table)
         codes = np.searchsorted(self.cuts, numbers, side="right").astype(np.uint16)
         if len(self.atoms.values):
@@ -123,9 +124,9 @@ Column = FeatureBins | WholeOutputs
 
 
 def output_categories(table: Table, *, exact: bool) -> WholeOutputs | None:
-    """Return whole outputs as categories; None if these are too many or too rare.
+    """Return bins with one whole output each; None if outputs are too many or too rare for that.
 
-    `exact` says that numbers which are equal up to rounding are different ones.
+    If `exact`, numbers that are equal but for rounding have different bins.
     """
     if len(table) > 4_000:
         probe = WholeOutputs.of(table.rows(np.arange(len(table)) < 2_000), exact=exact)
@@ -139,9 +140,9 @@ def output_categories(table: Table, *, exact: bool) -> WholeOutputs | None:
 def bins_of(
     feature: Feature, table: Table, max_bins: int, share: float = 1.0
 ) -> FeatureBins | None:
-    """Return about `max_bins` bins for a quantity in a table of outputs; None if it is constant.
+    """Return about `max_bins` bins for a feature of outputs; None if the feature is constant.
 
-    `share` is the part of the outputs by which cut points are placed.
+    Cut points are placed by the share `share` of the outputs.
     """
     numbers, kinds = feature.columns(table)
     stride = max(1, round(1 / share))
@@ -166,7 +167,7 @@ def bins_of(
 
 
 def _cuts(values: Clusters, counts: Ints, max_bins: int) -> Floats:
-    """Cut points at quantiles: half of them even, half of them ever farther out in the tails."""
+    """Return cut points at quantiles: half of them even, half ever farther out in the tails."""
     ordered = np.repeat(np.arange(len(counts)), counts)
     if not len(ordered):
         return np.zeros(0)
@@ -178,9 +179,9 @@ def _cuts(values: Clusters, counts: Ints, max_bins: int) -> Floats:
 
 
 def quantile_positions(n: int, even: int, far_out: int, least: float) -> Ints:
-    """Return positions in `n` sorted values: some even, others ever farther in both tails.
+    """Return positions in `n` sorted values: `even` even ones, `far_out` ones far in both tails.
 
-    Outside of the last position, `least` values are expected.
+    About `least` values lie outside of the outermost position of each tail.
     """
     far = float(logit(1 - min(least / max(n, 1), 0.1)))
     levels = [np.linspace(0, 1, even + 2)[1:-1], expit(np.linspace(-far, far, far_out))]
@@ -189,6 +190,7 @@ def quantile_positions(n: int, even: int, far_out: int, least: float) -> Ints:
 
 
 def _categories(kinds: Ints, table: Table) -> tuple[tuple[str, Hashable], ...]:
+    """Return the most frequent categories among the codes `kinds` of a table."""
     if not table.levels:
         return ()
     counts = np.bincount(kinds[kinds >= 0], minlength=len(table.levels))
@@ -199,31 +201,34 @@ def _categories(kinds: Ints, table: Table) -> tuple[tuple[str, Hashable], ...]:
 
 @dataclass(frozen=True, slots=True)
 class AdditiveScore:
-    """A sum over features of the weight of the bin that an output is in."""
+    """A score of outputs: the sum over columns of the weight of the bin that an output is in."""
 
     columns: tuple[Column, ...]
     weights: tuple[Floats, ...]
     """One array for each column, a weight for each bin, in nats."""
 
     def log_odds(self, table: Table) -> Floats:
-        """Return the log odds of D for each output, shape (n,)."""
+        """Return the log odds of D for each of n outputs, in nats, shape (n,)."""
         return sum(self.parts(table), np.zeros(len(table)))
 
     def parts(self, table: Table) -> list[Floats]:
-        """Return what each column adds to the log odds."""
+        """Return the weights that each column adds to the log odds, shape (n,) each."""
         pairs = zip(self.columns, self.weights, strict=True)
         return [weights[column.codes(table)] for column, weights in pairs]
 
 
 def fit_additive(table: Table, on_d: Bools, features: Sequence[Feature]) -> AdditiveScore:
-    """Return the score that tells the outputs on D from the others, of which there are as many."""
+    """Fit and return a score of outputs on D against the others, of which there are as many."""
     columns = choose_columns(table, features)
     codes = [column.codes(table) for column in columns]
     return AdditiveScore(tuple(columns), tuple(fit_weights(columns, codes, on_d)))
 
 
 def choose_columns(table: Table, features: Sequence[Feature]) -> list[Column]:
-    """Return the features that vary, as bins; and whole outputs, where few differ."""
+    """Return the bins of all features that vary; and those of whole outputs, if few differ.
+
+    Whole outputs alone, if they are so few that features add nothing.
+    """
     exact = any(feature.exact for feature in features)
     whole = output_categories(table, exact=exact)
     if whole is not None and whole.width <= ONLY_WHOLE_OUTPUTS:
@@ -237,7 +242,10 @@ def choose_columns(table: Table, features: Sequence[Feature]) -> list[Column]:
 
 
 def fit_weights(columns: Sequence[Column], codes: Sequence[BinCodes], on_d: Bools) -> list[Floats]:
-    """Return the weights of all bins, by penalised logistic regression of `on_d` on the bins."""
+    """Fit a penalised logistic regression of `on_d` on bins; return the weights of each column.
+
+    `codes` are the bin numbers of each column, shape (n,); weights have shape (column.width,).
+    """
     steps = [
         np.linalg.inv(np.diag(np.bincount(code, minlength=column.width) / 4) + _penalty(column))
         for column, code in zip(columns, codes, strict=True)

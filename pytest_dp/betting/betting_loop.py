@@ -67,12 +67,12 @@ MAX_FITTED_PAIRS = 40_000
 
 @dataclass(slots=True, eq=False)
 class PairStatus:
-    """A pair of inputs, and what is known of it from past batches."""
+    """A pair of inputs, with its outputs, detector and bets of past batches."""
 
     number: int
     pair: Pair
     outputs: PairedOutputs = field(default_factory=PairedOutputs)
-    """What was drawn on it, as far as there is room."""
+    """Past outputs on both inputs, as many as there is room for."""
     coupled: bool = False
     """Whether both inputs are run with the same random numbers."""
     refused: bool = False
@@ -90,7 +90,7 @@ class PairStatus:
 
     @property
     def binnings(self) -> tuple[Binning, ...]:
-        """Sets of outputs that are bet on, the first one by score; none before the first fit."""
+        """The binnings that are bet on, the one by score first; empty before the first fit."""
         return self.detector.binnings
 
 
@@ -98,11 +98,11 @@ S = TypeVar("S", bound=PairStatus)
 
 
 def edge_upper_bound(growth: float, pairs: float) -> float:
-    """Return the largest edge that the past does not rule out.
+    """Return an upper confidence bound on an edge, in standard deviations of a payoff.
 
-    `growth` is the log growth of the best bet on `pairs` past pairs of outputs. What a detector of
-    few outputs misses has no part in it: with room for that too, the first pairs were drawn so
-    often that claims of many pairs took nearly twice the outputs.
+    `growth` is the log growth of the best bet on `pairs` past pairs of outputs. The bound allows
+    for chance, not for what a detector of few outputs misses: with that too, claims of many pairs
+    took nearly twice the outputs.
     """
     pairs = max(pairs, 1.0)
     return math.sqrt(2 * max(growth, 0.0) / pairs) + EDGE_ERRORS / math.sqrt(pairs)
@@ -111,10 +111,10 @@ def edge_upper_bound(growth: float, pairs: float) -> float:
 class PairQueue(Generic[S]):
     """The pairs of inputs of an audit: those that the claim gives, then proposed ones.
 
-    `propose` returns a further pair, given all that were looked at, or None if there is none;
-    `make` returns the status of a pair by its number. `for_proposed` pairs of outputs may be drawn
-    on proposed pairs of inputs in any case. The given pairs numbered `first` are looked at before
-    all others, then the `urgent` ones, which are proposed whatever their share.
+    `propose` returns a further pair, or None if there is none; `make` returns the status of a pair,
+    given its number. `for_proposed` pairs of outputs may be drawn on proposed pairs of inputs,
+    however few are drawn on given ones. The given pairs numbered `first` are drawn before all other
+    pairs, then the `urgent` ones, which are proposed pairs that need no share.
     """
 
     def __init__(
@@ -128,7 +128,7 @@ class PairQueue(Generic[S]):
     ) -> None:
         self._propose, self._make, self._for_proposed = propose, make, for_proposed
         self.claimed = len(given)
-        """How many pairs the claim gives: the first ones."""
+        """The number of pairs that the claim gives, which are the first of `states`."""
         self.states: list[S] = []
         """The pairs of the claim, then those that were proposed."""
         self.seen: list[S] = []
@@ -157,7 +157,7 @@ class PairQueue(Generic[S]):
 
     @property
     def unseen(self) -> int:
-        """The number of pairs of the claim on which nothing was drawn."""
+        """The number of pairs of the claim that were not picked so far."""
         return len(self._first) + len(self._others)
 
     @property
@@ -169,33 +169,40 @@ class PairQueue(Generic[S]):
         """Return whether the pair was proposed, not given by the claim."""
         return status.number >= self.claimed
 
-    def pick(self) -> S | None:
-        """Return the pair to draw next; None if the mechanism refuses all that there are."""
+    def pick_pair(self) -> S | None:
+        """Return the pair to draw next: a promising one, else a new one, else the best one.
+
+        None if the mechanism refuses all pairs and there is no new one. A new pair is added to
+        `seen`.
+        """
         open_pairs = [status for status in self.seen if self._may_go_on(status)]
         best = max(open_pairs, key=lambda status: status.edge_bound, default=None)
         if best is not None and best.edge_bound >= NEW_PAIR_EDGE:
             return best
-        return self.newcomer() or best
+        return self.pick_new_pair() or best
 
-    def newcomer(self) -> S | None:
-        """Return a pair that nothing was drawn on, if one is left and the search has a share."""
+    def pick_new_pair(self) -> S | None:
+        """Add a pair that was not picked so far to `seen`, and return it.
+
+        None if the given pairs are used up and no further one is proposed, or none may be drawn on.
+        """
         if self._first:
-            return self._look_at(self.states[self._first.pop(0)])
+            return self._see(self.states[self._first.pop(0)])
         if self._urgent is not None:
             if (pair := next(self._urgent, None)) is not None:
-                return self._look_at(self._add(pair))
+                return self._see(self._add(pair))
             self._urgent = None
         if self._others:
-            return self._look_at(self.states[self._others.popleft()])
+            return self._see(self.states[self._others.popleft()])
         if not self._may_search:
             return None
         pair = self._propose()
         if pair is None:
             self._is_searched = True
             return None
-        return self._look_at(self._add(pair))
+        return self._see(self._add(pair))
 
-    def _look_at(self, status: S) -> S:
+    def _see(self, status: S) -> S:
         self.seen.append(status)
         return status
 
@@ -206,36 +213,42 @@ class PairQueue(Generic[S]):
 
     @property
     def _may_search(self) -> bool:
+        """True while a new proposed pair may be drawn on."""
         return self.drawn_on_proposed <= max(self._for_proposed, PROPOSED_SHARE * self.drawn)
 
     def _may_go_on(self, status: PairStatus) -> bool:
+        """Return whether more may be drawn on a pair that was picked before."""
         if status.refused:
             return False
         in_share = self.drawn_on_proposed <= PROPOSED_SHARE * self.drawn
-        is_in_play = in_share or not self.is_proposed(status)
-        return is_in_play or status.edge_bound >= NEW_PAIR_EDGE or status.earned >= WON_BY_CHANCE
+        if in_share or not self.is_proposed(status):
+            return True
+        return status.edge_bound >= NEW_PAIR_EDGE or status.earned >= WON_BY_CHANCE
 
 
 SContra = TypeVar("SContra", bound=PairStatus, contravariant=True)
 
 
 class PairSampler(Protocol[SContra]):
-    """Runs the mechanism on both inputs of a pair, and learns from the outputs."""
+    """Runs the mechanism on both inputs of a pair, and fits detectors on its outputs."""
 
-    def can_couple(self, status: SContra) -> bool:
-        """Return whether both inputs can be run with the same random numbers."""
+    def decide_coupling(self, status: SContra) -> bool:
+        """Return whether both inputs are to be run with the same random numbers.
+
+        May run the mechanism to find out whether they can.
+        """
 
     def draw(self, status: SContra, size: int) -> list[Ints]:
-        """Draw a batch, and return its counts through the detector of the pair.
+        """Draw `size` pairs of outputs, and return the counts of their bins, a table a binning.
 
-        It adds them to the number of those drawn, and to the outputs of the pair if there is room.
+        Adds to `status.drawn`, and to `status.outputs` as far as there is room.
         """
 
     def look_at_first_batch(self, status: SContra) -> None:
-        """Look at the first batch on a pair: say whether the mechanism refuses its inputs."""
+        """Set `status.refused` by the first batch on a pair: whether its inputs are refused."""
 
     def fit(self, status: SContra) -> tuple[Detector, BetRecord]:
-        """Return a detector of the outputs on a pair, and their counts through it."""
+        """Return a detector fitted on the outputs of a pair, and the counts of their bins."""
 
 
 class BettingLoop(Generic[S]):
@@ -245,9 +258,13 @@ class BettingLoop(Generic[S]):
         self.queue, self.ledger, self.sampler = queue, ledger, sampler
 
     def play(self, pairs: float, should_stop: Callable[[], bool] = lambda: False) -> None:
-        """Bet until the claim is refuted, so many pairs of outputs are drawn, or it should stop."""
+        """Play batches until the claim is refuted, or `pairs` pairs of outputs are drawn in all.
+
+        Also ends as soon as `should_stop`, which is asked after each batch, and if the mechanism
+        refuses all pairs.
+        """
         while not self.ledger.refuted and self.queue.drawn < pairs:
-            status = self.queue.pick()
+            status = self.queue.pick_pair()
             if status is None:
                 return
             self.play_batch(status, int(pairs - self.queue.drawn))
@@ -255,7 +272,10 @@ class BettingLoop(Generic[S]):
                 return
 
     def play_batch(self, status: S, left: int) -> None:
-        """Fix the bets on a batch, draw it, pay out, and learn from it."""
+        """Fix the bets on a batch of at most `left` pairs of outputs, draw it, pay out, and refit.
+
+        Updates the wealth of the ledger, and the record, detector and edge bound of the pair.
+        """
         size = min(left, batch_size(status, self.queue.drawn, self.ledger))
         prior = float(max(self.queue.claimed, status.number + 1))
         portfolio = self.ledger.stake(status.record, prior) if status.binnings else None
@@ -273,19 +293,22 @@ class BettingLoop(Generic[S]):
         status.edge_bound = edge_upper_bound(growth, status.record.pairs)
 
     def draw(self, status: S, size: int) -> list[Ints]:
-        """Draw a batch on which nothing more can be bet, and return its counts."""
+        """Draw a batch without a bet on it, and return the counts of its bins.
+
+        Before the first batch on a pair, decides whether its draws are coupled.
+        """
         first = not status.drawn
         if first:
-            status.coupled = self.sampler.can_couple(status)
+            status.coupled = self.sampler.decide_coupling(status)
         batch = self.sampler.draw(status, size)
         if first:
             self.sampler.look_at_first_batch(status)
         return batch
 
     def refit(self, status: S) -> None:
-        """Fit the detector anew; draw independently from then on where that would win more.
+        """Fit the detector of a pair anew, unless it has fewer outputs than the smallest batch.
 
-        Of fewer outputs than the smallest batch nothing is learned.
+        The pair is drawn independently from then on if bets would have won more that way.
         """
         if status.outputs.pairs < MIN_BATCH:
             return
@@ -295,7 +318,7 @@ class BettingLoop(Generic[S]):
 
 
 def batch_size(status: PairStatus, drawn: int, ledger: Ledger) -> int:
-    """Return the size of the next batch on a pair, of `drawn` pairs of outputs in all."""
+    """Return the pairs of outputs in the next batch on a pair; `drawn` are those on all pairs."""
     if not status.drawn:
         return FIRST_BATCH
     size = max(FIRST_BATCH, int(max(BATCH_GROWTH * status.drawn, BATCH_SHARE * drawn)))

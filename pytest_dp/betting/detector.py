@@ -43,19 +43,19 @@ a share of every stake; with none, a value that is released once in a thousand r
 
 
 class Binning(Protocol):
-    """Something that sorts outputs into bins."""
+    """A way to sort outputs into bins, numbered from 0."""
 
     @property
     def width(self) -> int:
-        """How many bins there are."""
+        """The number of bins."""
 
     def bins(self, table: Table) -> BinNumbers:
-        """Return the bin of every output, shape (n,)."""
+        """Return the bin number of each of n outputs, shape (n,)."""
 
 
 @dataclass(frozen=True, slots=True)
 class ByScore:
-    """By the log odds of a model, in increasing order: the last bin points to D."""
+    """A binning by the log odds of a model, cut in increasing order: the last bin points to D."""
 
     model: Posterior
     cuts: Floats
@@ -70,7 +70,7 @@ class ByScore:
 
 @dataclass(frozen=True, slots=True)
 class ByEvent:
-    """By whether an event holds."""
+    """A binning by whether an event holds: bin 1 if it does, else bin 0."""
 
     event: Event | WholeOutputs
 
@@ -84,17 +84,19 @@ class ByEvent:
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Puts outputs into the bins of each binning.
-
-    Calling it gives the bins, shape (binnings, n), and the table of the outputs, or an extract of
-    it, if they are to be kept.
-    """
+    """A function of outputs, which samplers call as they draw: see `__call__`."""
 
     binnings: tuple[Binning, ...]
     keep: bool
+    """Whether the outputs are returned as well."""
     extract: Extract | None = None
+    """Reduces a table of outputs to the columns that are kept; None keeps all of them."""
 
     def __call__(self, outputs: Outputs) -> tuple[BinNumbers, Table | None]:
+        """Return the bin numbers of n outputs, shape (binnings, n), and their table.
+
+        The table is None unless outputs are to be kept.
+        """
         table = tabulate(outputs)
         seen = [binning.bins(table) for binning in self.binnings]
         bins = np.stack(seen) if seen else np.zeros((0, len(table)), np.uint8)
@@ -104,7 +106,10 @@ class Reader:
 
 
 def cuts_of(odds: Floats, max_cuts: int) -> Floats:
-    """Cut points for scores: between all values if they are few, else even and far into tails."""
+    """Return cut points of scores: between all values if at most `max_cuts` differ, else quantiles.
+
+    Half of the quantiles are even, the other half lie ever farther out in both tails.
+    """
     values = np.unique(odds)
     if len(values) <= max_cuts:
         return np.asarray(values[:-1] / 2 + values[1:] / 2)
@@ -114,7 +119,11 @@ def cuts_of(odds: Floats, max_cuts: int) -> Floats:
 
 
 def joint_counts(bins1: BinNumbers, bins2: BinNumbers, width: int) -> Ints:
-    """Return how many pairs of outputs fell into each pair of bins, shape (width, width)."""
+    """Return the number of pairs of outputs in each pair of bins, the bin on D first.
+
+    `bins1` and `bins2` are bin numbers on D and on D' of the same pairs, shape (n,); the result has
+    shape (width, width).
+    """
     both = bins1.astype(np.int64) * width + bins2
     return np.bincount(both, minlength=width * width).reshape(width, width)
 
@@ -135,11 +144,12 @@ def fit_detector(
     rank: Callable[[int], Rank],
     fit_model: Callable[[Table, Bools], Posterior] | None = None,
 ) -> tuple[Detector, BetRecord]:
-    """Return a detector of outputs on D against as many on D', and their counts through it.
+    """Fit a detector of outputs on D against as many on D'; return it, and counts of their bins.
 
-    Rows `i` of both sides belong to one pair of outputs. `rank` says how promising events are by
-    their counts, given the number of pairs they were counted in. `fit_model` returns a model in
-    place of an `AdditiveScore`.
+    The first row on D and the first row on D' are one pair of outputs, and so on. `rank` returns a
+    ranking of events by their counts, given the number of pairs that they were counted in.
+    `fit_model` returns a model in place of an `AdditiveScore`. Each half of the pairs is counted
+    by what the other half taught.
     """
     by_score, counts, means = fit_score(table, on_d, features, fit_model)
     binnings: list[Binning] = [by_score]
@@ -170,10 +180,11 @@ def fit_score(
     fit_model: Callable[[Table, Bools], Posterior] | None = None,
     max_cuts: int = MAX_SCORE_CUTS,
 ) -> tuple[ByScore, Floats, Floats]:
-    """Return a binning by a learned score, counts of outputs through it, and scores of the bins.
+    """Fit a score; return a binning by it, counts of pairs of bins, and the mean score of each bin.
 
-    The counts are those of pairs of bins, each half of the outputs as the other half scores it.
-    Parameters are those of `fit_detector`; the score is cut at `max_cuts` places at most.
+    Each half of the outputs is counted as the other half scores it. Counts have shape (width,
+    width), means (width,). Parameters are those of `fit_detector`; the score is cut at `max_cuts`
+    places at most.
     """
     halves = halves_of(table)
     model: Posterior
@@ -196,7 +207,7 @@ def fit_score(
 def _fit_additive(
     table: Table, on_d: Bools, features: Sequence[Feature], halves: Sequence[tuple[Bools, Bools]]
 ) -> tuple[AdditiveScore, Floats]:
-    """Return the mean of the scores of both halves, and the score of each half by the other."""
+    """Fit a score on each half; return their mean, and each output's score by the other half."""
     columns = choose_columns(table, features)
     codes = [column.codes(table) for column in columns]
     held_out, mean = np.zeros(len(table)), [np.zeros(column.width) for column in columns]
@@ -211,19 +222,22 @@ def _fit_additive(
 def _readable_events(
     table: Table, on_d: Bools, features: Sequence[Feature], rank: Callable[[int], Rank]
 ) -> list[ByEvent]:
-    """Return the most promising events that a person can read, and the rarest telling ones."""
+    """Return binnings by the readable events that rank highest, and by rare ones that rank well."""
     readable = [feature for feature in features if feature.of_kind.ease != "no"]
     ranked = search(table, on_d, rank(len(on_d) // 2), readable, MAX_EVENTS, rare=True)
     return [ByEvent(candidate.event) for candidate in ranked]
 
 
 def count_pairs(bins: BinNumbers, on_d: Bools, width: int) -> Floats:
-    """Return the number of pairs of outputs in each pair of bins, shape (width, width)."""
+    """Return `joint_counts` as floats, given the bins of all outputs, and which are on D."""
     return joint_counts(bins[on_d], bins[~on_d], width).astype(np.float64)
 
 
 def with_values(ranked: Floats, values: Floats) -> Floats:
-    """Return scores with the ranks of `ranked` and the values of `values`; ties stay ties."""
+    """Return `values` in the order of `ranked`: the k-th smallest where `ranked` is k-th smallest.
+
+    Scores that are tied in `ranked` get the same value, the middle one of theirs.
+    """
     inverse, counts = np.unique(ranked, return_inverse=True, return_counts=True)[1:]
     middle = np.cumsum(counts) - (counts + 1) // 2
     mapped: Floats = np.sort(values)[middle[inverse]]

@@ -20,7 +20,7 @@ from functools import partial
 import numpy as np
 
 from pytest_dp.auditors.session import AuditFinding, AuditResult, Session
-from pytest_dp.auditors.witness import Witness, conjunction
+from pytest_dp.auditors.witness import Witness, find_conjunction
 from pytest_dp.basics.arrays import Floats
 from pytest_dp.basics.reprs import LABEL_LENGTH, plural
 from pytest_dp.claiming.method_settings import DPFinder
@@ -148,7 +148,7 @@ def _event_of_restart(found: _Estimated, pairs: PairSearch) -> Witness | None:
         return suspect(pairs)
     inside = np.array([found.output.holds(output, found.thresholds) for output in table.raw])
     about = features(table, inside)
-    agreeing = conjunction(table, inside, about, lambda c1, c2: np.subtract(c1, c2, dtype=float), 1)
+    agreeing = find_conjunction(table, inside, about, partial(np.subtract, dtype=float), 1)
     if agreeing is None or agreeing.rank <= 0:
         return suspect(pairs)
     within = agreeing.event.mask(table)

@@ -297,7 +297,7 @@ class PairSearch:
 
         Of those on which nothing was drawn before, `size` pairs of outputs each.
         """
-        while len(self.pairs.seen) < most and (state := self.pairs.newcomer()) is not None:
+        while len(self.pairs.seen) < most and (state := self.pairs.pick_new_pair()) is not None:
             state.coupled = self._couple(state, deadline)
             self.draw(state, size, deadline)
             look_at_first_outputs(self.session, self.pairs, state)

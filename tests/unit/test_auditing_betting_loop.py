@@ -32,7 +32,7 @@ class Answers:
         self.losses, self.coupled = losses, coupled
         self.rng, self.batches = np.random.default_rng(seed), []
 
-    def can_couple(self, status):
+    def decide_coupling(self, status):
         return self.coupled
 
     def draw(self, status, size):
@@ -156,26 +156,26 @@ def draw(status, size, edge_bound):
 def test_the_largest_bound_is_next_once_all_were_looked_at():
     queue = queue_of(3)
     for bound in (0.1, 0.3, 0.2):
-        draw(queue.pick(), 12, bound)
-    assert queue.pick() is queue.seen[1]
+        draw(queue.pick_pair(), 12, bound)
+    assert queue.pick_pair() is queue.seen[1]
     draw(queue.seen[1], 12, 0.15)
-    assert queue.pick() is queue.seen[2]
+    assert queue.pick_pair() is queue.seen[2]
     assert queue.drawn == 48
 
 
 def test_refused_pairs_are_never_drawn_again():
     queue = queue_of(2)
-    first = queue.pick()
+    first = queue.pick_pair()
     first.refused = True
-    second = queue.pick()
+    second = queue.pick_pair()
     second.refused = True
-    assert (second.pair.d1, queue.pick()) == ([1], None)
+    assert (second.pair.d1, queue.pick_pair()) == ([1], None)
 
 
 def test_proposed_pairs_get_a_bounded_share():
     queue = queue_of(1, pairs(100, start=1))
-    draw(queue.pick(), 40_000, 0.0)
-    while (status := queue.pick()) is not queue.seen[0]:
+    draw(queue.pick_pair(), 40_000, 0.0)
+    while (status := queue.pick_pair()) is not queue.seen[0]:
         draw(status, 100, 0.0)
     on_proposed = queue.drawn - 40_000
     assert PROPOSED_SHARE * queue.drawn < on_proposed <= PROPOSED_SHARE * queue.drawn + 100
@@ -183,10 +183,10 @@ def test_proposed_pairs_get_a_bounded_share():
 
 def test_proposed_pairs_that_win_are_drawn_beyond_their_share():
     queue = queue_of(1, pairs(1, start=1))
-    draw(queue.pick(), 100, 0.1)
-    winning = queue.pick()
+    draw(queue.pick_pair(), 100, 0.1)
+    winning = queue.pick_pair()
     draw(winning, 5_000, 0.3)
     winning.earned = WON_BY_CHANCE
-    assert queue.pick() is winning
+    assert queue.pick_pair() is winning
     winning.earned = WON_BY_CHANCE / 2
-    assert queue.pick() is queue.seen[0]
+    assert queue.pick_pair() is queue.seen[0]

@@ -34,7 +34,7 @@ def pair(number):
 
 def looked_at(queue, most):
     """The pairs of inputs that are looked at, in order."""
-    while len(queue.seen) < most and queue.newcomer() is not None:
+    while len(queue.seen) < most and queue.pick_new_pair() is not None:
         pass
     return [state.pair for state in queue.seen]
 
@@ -73,7 +73,7 @@ def test_only_pairs_of_the_claim_may_not_all_raise(monkeypatch, given):
     session = SimpleNamespace(
         sampler=None, settings=None, claim=SimpleNamespace(promise=promise), pairs=[pair(0)]
     )
-    pairs_in_play.look_at_first_outputs(session, queue, queue.newcomer())
+    pairs_in_play.look_at_first_outputs(session, queue, queue.pick_new_pair())
     assert bool(checked) == bool(given)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from searching import best_events, values
 
-from pytest_dp.auditors.witness import paying
+from pytest_dp.auditors.witness import drop_needless_conditions
 from pytest_dp.basics.errors import ClaimError
 from pytest_dp.outputs.events import Between, Event
 from pytest_dp.outputs.feature import leaf
@@ -111,7 +111,7 @@ def test_conditions_that_do_not_pay_on_new_outputs_are_dropped():
     first = np.arange(2 * RUNS) < RUNS
     needed, needless = Between(leaf("output[0]"), low=2.0), Between(leaf("output[1]"), low=-3.0)
     rank = rank_for(ApproximateDP(1.0), 0.0)(RUNS)
-    event = paying(Event((needless, needed)), tabulate(outputs), first, rank, 0.8)
+    event = drop_needless_conditions(Event((needless, needed)), tabulate(outputs), first, rank, 0.8)
     assert event.conditions == (needed,)
 
 
