@@ -14,7 +14,7 @@ from pytest_dp.auditors.pair_state import PairState, quantities_of
 from pytest_dp.auditors.session import Session
 from pytest_dp.basics.arrays import Bools, Floats, Ints
 from pytest_dp.betting.detector import ByScore
-from pytest_dp.betting.scores import Attack, told_by, typical_outputs
+from pytest_dp.betting.scores import Attack, main_quantities, typical_outputs
 from pytest_dp.claiming.settings import Settings
 from pytest_dp.counterexample import KEPT_RANK, simplest_event
 from pytest_dp.outputs.event_search import Rank, RankedEvent, search
@@ -173,7 +173,7 @@ def with_examples(witness: Witness, table: Table) -> Witness:
     if not isinstance(attack, Attack):
         return witness
     rows = [typical_outputs(attack, table, inside) for inside in (True, False)]
-    attack = replace(attack, told_by=told_by(attack, table))
+    attack = replace(attack, told_by=main_quantities(attack, table))
     inside, outside = (tuple(copy.copy(table.raw[row]) for row in side) for side in rows)
     return replace(witness, event=attack, examples=(inside, outside))
 

@@ -1,8 +1,11 @@
-"""Scores of outputs by a posterior, attacks that go by them, and the quantities behind a score."""
+"""Scores of outputs by a model, attacks that go by them, and counts of events as they are drawn.
+
+The bars of a picture are placed by past outputs. Fresh outputs are sorted into them while an event
+is counted, so that a picture shows the runs that the text counts.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -21,21 +24,24 @@ from pytest_dp.results.outcome import Bar, Histogram, round_for_drawing
 
 MAX_NAMED = 3
 """Quantities that are named, and outputs that are shown. More hide the most telling one."""
-MAX_SPANS = 24
+MAX_RANGES = 24
 """Ranges of a picture. More are less readable; fewer show less."""
-MAX_KINDS = 8
-"""Outputs of a picture that are no numbers. More are less readable; fewer show less."""
+MAX_LABELS = 8
+"""Labels of a picture, of outputs without a number. More are less readable; fewer show less."""
 
 
 def scores(model: Posterior, table: Table) -> Floats:
-    """Return the log odds, rounded so that equal outputs score the same in batches of any size."""
+    """Return the log odds of D for each of n outputs, in nats, shape (n,).
+
+    They are rounded, so that equal outputs score the same in batches of any size.
+    """
     rounded: Floats = np.round(model.log_odds(table), 9) + 0.0
     return rounded
 
 
 @dataclass(frozen=True, slots=True)
 class Attack:
-    """A randomised event: outputs that score above a threshold, and a share of those right at it.
+    """A randomised event: outputs that score above a threshold, and a share of those that meet it.
 
     ``attack(output)`` is the probability that the attack includes an output. The score is the
     learned log odds of the input that it points to against the other.
@@ -52,12 +58,12 @@ class Attack:
     """The quantities that add most to the score, with typical values inside and outside."""
 
     def hits(self, table: Table) -> tuple[Bools, Bools]:
-        """Return which outputs score above the threshold, and which right at it."""
+        """Return which outputs score above the threshold, and which score just the threshold."""
         signed = self.scores(table)
         return signed > self.threshold, signed == self.threshold
 
     def scores(self, table: Table) -> Floats:
-        """Return the score of each output, in nats."""
+        """Return the score of each output in nats: the log odds of D if `sign` is 1, else of D'."""
         return self.sign * scores(self.model, table)
 
     def score(self, output: Any) -> float:
@@ -69,6 +75,7 @@ class Attack:
         return self.hits(table)[0]
 
     def __call__(self, output: Any) -> float:
+        """Return the probability that the attack includes an output."""
         above, at = self.hits(tabulate([output]))
         return float(above[0]) or self.tie * float(at[0])
 
@@ -82,8 +89,10 @@ class Attack:
         return f"score(output) > {self.threshold:.4g}{share}"
 
 
-def told_by(attack: Attack, table: Table) -> tuple[str, ...]:
-    """Return the quantities that add most to the score inside of an attack, with examples.
+def main_quantities(attack: Attack, table: Table) -> tuple[str, ...]:
+    """Return sentences on the quantities that add most to the score inside of an attack.
+
+    Each has typical values inside and outside. Empty if the model is not an `AdditiveScore`.
 
     The table holds outputs of both inputs, from which the attack was learned.
     """
@@ -103,7 +112,10 @@ def told_by(attack: Attack, table: Table) -> tuple[str, ...]:
 
 
 def _typical(feature: Feature, table: Table, rows: Bools) -> str:
-    """Return the median of the numbers, or the commonest category, whatever is there more often."""
+    """Return as text the median of a feature if it is mostly a number, else its commonest category.
+
+    Of the outputs that `rows` marks.
+    """
     numbers, codes = feature.columns(table)
     numbers, codes = numbers[rows], codes[rows]
     if (codes == NUMBER).mean() > 0.5:
@@ -114,7 +126,7 @@ def _typical(feature: Feature, table: Table, rows: Bools) -> str:
 
 
 def typical_outputs(attack: Attack, table: Table, inside: bool) -> list[int]:
-    """Return the rows of a few outputs inside or outside of an attack, the typical ones first."""
+    """Return the row numbers of a few outputs inside or outside of an attack, typical ones first."""
     rows = np.flatnonzero(attack.mask(table) == inside)
     if not len(rows):
         return []
@@ -126,137 +138,141 @@ def typical_outputs(attack: Attack, table: Table, inside: bool) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class Bars:
-    """Bars that outputs are sorted into, each with a part for those in an event."""
+    """The bars of a picture: the numbers of outputs by range, all other outputs by label.
+
+    Each bar has a part for outputs in the event. The bars of numbers come first, in increasing
+    order, then those of labels, then one for all other labels.
+    """
 
     event: Event | Attack
     values: tuple[float, ...]
-    """The numbers that have a bar each, in increasing order, if these are few."""
+    """The numbers that have a bar each, in increasing order; empty if they are many."""
     edges: tuple[float, ...]
     """Where each bar of numbers but the first begins."""
-    kinds: tuple[tuple[Hashable, str], ...]
-    """What is no number: its key, and its name. What is neither comes last of all."""
+    labels: tuple[str, ...]
+    """What outputs without a number are, such as a category; those with a bar of their own."""
 
     @property
     def size(self) -> int:
-        """How many bars there are."""
-        return len(self.edges) + 1 + len(self.kinds) + 1
+        """The number of bars."""
+        return len(self.edges) + 1 + len(self.labels) + 1
 
     def counts(self, table: Table) -> Ints:
-        """Count outputs outside and inside the event in each bar, one bar after the other."""
-        numbers, is_number, kind, keys = _numbers_and_kinds(self.event, table)
-        of_kinds = {key: len(self.edges) + 1 + at for at, (key, _) in enumerate(self.kinds)}
-        by_kind = np.array([of_kinds.get(key, self.size - 1) for key in keys], int)[kind]
+        """Return the number of outputs outside and inside the event, for one bar after the other.
+
+        Shape (2 * size,).
+        """
+        numbers, is_number, codes, labels = _numbers_and_labels(self.event, table)
+        bar_of = {label: len(self.edges) + 1 + at for at, label in enumerate(self.labels)}
+        by_label = np.array([bar_of.get(label, self.size - 1) for label in labels], int)[codes]
         by_number = np.searchsorted(np.array(self.edges), numbers, side="right")
-        bar = np.where(is_number, by_number, by_kind)
+        bar = np.where(is_number, by_number, by_label)
         return np.bincount(2 * bar + self.event.mask(table), minlength=2 * self.size)
 
     def histogram(self, on_d: Ints, on_d2: Ints) -> Histogram:
-        """Return the bars by their counts on either input, without empty ones at the ends."""
-        outside, inside = np.stack([on_d, on_d2]).reshape(2, self.size, 2).T.tolist()
-        numeric: list[tuple[str, float | None, float | None]]
+        """Return the picture by sums of `counts` on either input, without empty bars at the ends."""
+        ends: list[tuple[str, float | None, float | None]]
         if self.values:
-            ends = [round_for_drawing(value) for value in self.values]
-            numeric = list(zip(map(short_number, self.values), ends, ends, strict=True))
+            ends = [(short_number(v), *[round_for_drawing(v)] * 2) for v in self.values]
         else:
             edges = [None, *map(round_for_drawing, self.edges), None]
-            numeric = [("", low, high) for low, high in pairwise(edges)]
-        others = [(name, None, None) for name in [*(name for _, name in self.kinds), "others"]]
+            ends = [("", low, high) for low, high in pairwise(edges)]
+        ends += [(label, None, None) for label in (*self.labels, "others")]
+        outside, inside = np.stack([on_d, on_d2]).reshape(2, self.size, 2).T.tolist()
         bars = [
-            Bar(name, low, high, (out1 + in1, out2 + in2), (in1, in2))
-            for (name, low, high), (out1, out2), (in1, in2) in zip(
-                [*numeric, *others], outside, inside, strict=True
-            )
+            Bar(*end, (out1 + in1, out2 + in2), (in1, in2))
+            for end, (out1, out2), (in1, in2) in zip(ends, outside, inside, strict=True)
         ]
-        filled = [at for at in range(len(numeric)) if any(bars[at].counts)]
+        numeric = len(self.edges) + 1
+        filled = [at for at in range(numeric) if any(bars[at].counts)]
         ranges = bars[filled[0] : filled[-1] + 1] if filled else []
-        present = [bar for bar in bars[len(numeric) :] if any(bar.counts)]
-        runs = int(on_d.sum()), int(on_d2.sum())
-        return Histogram(_quantity(self.event), runs, (*ranges, *present))
+        labelled = [bar for bar in bars[numeric:] if any(bar.counts)]
+        quantity = "score(output)"
+        if not isinstance(self.event, Attack):
+            quantity = getattr(_feature_of(self.event), "text", "output")
+        return Histogram(quantity, (int(on_d.sum()), int(on_d2.sum())), (*ranges, *labelled))
 
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Counts outputs: all, in an event, and at the threshold of an attack; then those of `bars`."""
+    """A function that counts outputs, which samplers call as they draw: see `__call__`."""
 
     event: Event | Attack
     bars: Bars | None = None
 
     def __call__(self, outputs: Outputs) -> Ints:
+        """Return the numbers of outputs: all, in the event, right at the threshold of an attack.
+
+        Then `Bars.counts`, if there are bars.
+        """
         table = tabulate(outputs)
         in_bars = [] if self.bars is None else [self.bars.counts(table)]
         return np.concatenate([[len(table)], np.sum(self.hits(table), 1), *in_bars])
 
     def hits(self, table: Table) -> list[Bools]:
-        """Return which outputs are in the event, and at its threshold."""
+        """Return which outputs are in the event, and which are right at its threshold."""
         if isinstance(self.event, Attack):
             return list(self.event.hits(table))
         return [self.event.mask(table), np.zeros(len(table), bool)]
 
     def histogram(self, on_d: Ints, on_d2: Ints) -> Histogram | None:
-        """Return the bars, by counts on either input; None if there are none."""
+        """Return the picture by sums of counts on either input; None if there are no bars."""
         return None if self.bars is None else self.bars.histogram(on_d[3:], on_d2[3:])
 
 
 def bars_of(event: Event | Attack, table: Table) -> Bars:
-    """Return the bars that show an event best, by some outputs.
+    """Return bars for the picture of an event, placed by the outputs of a table.
 
-    Numbers have a bar each if these are few, else ranges of equal length over nearly all of them.
-    Kinds that come in the event are named first, then the most frequent ones.
+    Numbers have a bar each if they are few, else ranges of equal length over nearly all of them.
+    Labels that come in the event have the first bars, then the most frequent ones.
     """
-    numbers, is_number, kind, keys = _numbers_and_kinds(event, table)
+    numbers, is_number, codes, labels = _numbers_and_labels(event, table)
     values = np.unique(numbers[is_number])
-    if len(values) > MAX_SPANS:
+    if len(values) > MAX_RANGES:
         low, high = np.quantile(numbers[is_number], [0.01, 0.99])
         if low == high:
             low, high = values[0], values[-1]
-        edges, values = np.linspace(low, high, MAX_SPANS - 1), values[:0]
+        edges, values = np.linspace(low, high, MAX_RANGES - 1), values[:0]
     else:
         edges = values[:-1] / 2 + values[1:] / 2
-    counts = np.bincount(kind[~is_number], minlength=len(keys))
-    within = np.bincount(kind[~is_number & event.mask(table)], minlength=len(keys))
-    chosen = sorted(np.flatnonzero(counts).tolist(), key=lambda k: (not within[k], -counts[k]))
-    chosen = chosen if len(chosen) <= MAX_KINDS + 1 else chosen[:MAX_KINDS]
-    kinds = tuple((keys[k], _name_of_kind(keys[k], kind == k, table)) for k in chosen)
-    return Bars(event, tuple(values.tolist()), tuple(edges.tolist()), kinds)
+    counts = np.bincount(codes[~is_number], minlength=len(labels))
+    within = np.bincount(codes[~is_number & event.mask(table)], minlength=len(labels))
+    order = sorted(np.flatnonzero(counts).tolist(), key=lambda k: (not within[k], -counts[k]))
+    chosen = order if len(order) <= MAX_LABELS + 1 else order[:MAX_LABELS]
+    shown = tuple(labels[k] for k in chosen)
+    return Bars(event, tuple(values.tolist()), tuple(edges.tolist()), shown)
 
 
-def _feature(event: Event | Attack) -> Any:
-    """Return the quantity that an event speaks of first; None if that is the whole output."""
-    return None if isinstance(event, Attack) else getattr(event.conditions[0], "feature", None)
+def _feature_of(event: Event) -> Any:
+    """Return the feature of the first condition of an event; None if that is the whole output."""
+    return getattr(event.conditions[0], "feature", None)
 
 
-def _quantity(event: Event | Attack) -> str:
-    if isinstance(event, Attack):
-        return "score(output)"
-    return getattr(_feature(event), "text", "output")
-
-
-def _numbers_and_kinds(
+def _numbers_and_labels(
     event: Event | Attack, table: Table
-) -> tuple[Floats, Bools, Ints, list[Hashable]]:
-    """Return the event's numbers, which outputs have one, their kinds, and the keys of kinds.
+) -> tuple[Floats, Bools, Ints, list[str]]:
+    """Return what a picture of an event sorts outputs by.
 
-    The key of a whole output is its hash, the key of any other category its name.
+    The number of each output, by the score or by the feature that the event speaks of first; which
+    outputs have one; a code of each output, and the labels that codes stand for. An event of whole
+    outputs has no numbers.
     """
     if isinstance(event, Attack):
-        signed = event.scores(table)
-        return signed, np.isfinite(signed), np.zeros(len(table), int), ["no score"]
-    feature = _feature(event)
+        score = event.scores(table)
+        return score, np.isfinite(score), np.zeros(len(table), int), ["no score"]
+    feature = _feature_of(event)
     if feature is None:
-        marks, kind = np.unique(hashes(table), return_inverse=True)
-        return np.zeros(len(table)), np.zeros(len(table), bool), kind, marks.tolist()
-    numbers, codes, names = numbers_and_categories(feature, table)
-    levels = names[: len(table.levels)]
-    texts = [shorten_line(category_text(level), LABEL_LENGTH) for level in levels]
-    keys: list[Hashable] = [*texts, "(absent)", "nan", "inf", "-inf"]
-    distinct = list(dict.fromkeys(keys))
-    place = np.array([distinct.index(key) for key in keys])
-    return numbers, codes == NUMBER, place[codes], distinct
-
-
-def _name_of_kind(key: Hashable, rows: Bools, table: Table) -> str:
-    """Return the name of a kind; of a whole output, that output."""
-    if isinstance(key, str):
-        return key
-    output = table.raw[int(np.argmax(rows))]
-    return on_one_line(output.item() if isinstance(output, np.generic) else output, LABEL_LENGTH)
+        _, first, codes = np.unique(hashes(table), return_index=True, return_inverse=True)
+        outputs = [table.raw[row] for row in first]
+        plain = [out.item() if isinstance(out, np.generic) else out for out in outputs]
+        texts = [on_one_line(output, LABEL_LENGTH) for output in plain]
+        numbers, is_number = np.zeros(len(table)), np.zeros(len(table), bool)
+    else:
+        numbers, codes, names = numbers_and_categories(feature, table)
+        levels = names[: len(table.levels)]
+        texts = [shorten_line(category_text(level), LABEL_LENGTH) for level in levels]
+        texts += ["(absent)", "nan", "inf", "-inf"]
+        is_number = codes == NUMBER
+    labels = list(dict.fromkeys(texts))  # shortened texts may be equal
+    place = {label: at for at, label in enumerate(labels)}
+    return numbers, is_number, np.array([place[text] for text in texts])[codes], labels
