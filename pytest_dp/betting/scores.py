@@ -126,7 +126,7 @@ def _typical(feature: Feature, table: Table, rows: Bools) -> str:
 
 
 def typical_outputs(attack: Attack, table: Table, inside: bool) -> list[int]:
-    """Return the row numbers of a few outputs inside or outside of an attack, typical ones first."""
+    """Return the rows of a few outputs inside or outside of an attack, the most typical first."""
     rows = np.flatnonzero(attack.mask(table) == inside)
     if not len(rows):
         return []
@@ -170,7 +170,7 @@ class Bars:
         return np.bincount(2 * bar + self.event.mask(table), minlength=2 * self.size)
 
     def histogram(self, on_d: Ints, on_d2: Ints) -> Histogram:
-        """Return the picture by sums of `counts` on either input, without empty bars at the ends."""
+        """Return the picture by sums of `counts` on either input; cut empty bars at its ends."""
         ends: list[tuple[str, float | None, float | None]]
         if self.values:
             ends = [(short_number(v), *[round_for_drawing(v)] * 2) for v in self.values]
@@ -275,4 +275,4 @@ def _numbers_and_labels(
         is_number = codes == NUMBER
     labels = list(dict.fromkeys(texts))  # shortened texts may be equal
     place = {label: at for at, label in enumerate(labels)}
-    return numbers, is_number, np.array([place[text] for text in texts])[codes], labels
+    return numbers, is_number, np.array([place[text] for text in texts], int)[codes], labels
