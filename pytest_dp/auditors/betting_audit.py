@@ -1,7 +1,7 @@
-"""Bets by the betting loop (`pytest_dp.betting`), on runs of a claim's mechanism.
+"""Audits that play the betting loop (`pytest_dp.betting`) on runs of a claim's mechanism.
 
-The loop says which pair is next and what is bet; this says how a pair is run, what its outputs are
-asked, and when enough is known. What is drawn depends on counts and outputs alone.
+The loop decides which pair is next and what is bet; a `BettingAudit` runs the mechanism, fits
+detectors, and decides when to stop. What is drawn depends on counts and outputs alone.
 """
 
 from __future__ import annotations
@@ -62,11 +62,11 @@ vain; fewer: it ends while pairs outside of the claim are yet to come."""
 
 
 class BettingAudit:
-    """An audit by bets on the pairs of a claim; it runs the mechanism for its betting loop.
+    """An audit by bets on pairs of inputs; it is the sampler of its betting loop.
 
-    `key` is the first part of the keys of its samples, and `share` is the part of alpha that it may
-    spend. `coupled` is whether both inputs of a pair may share their random numbers. `earlier` is
-    evidence to begin with.
+    `key` is the first part of the keys of its random numbers, and `share` the share of alpha that
+    it may spend. `coupled` is whether both inputs of a pair may share their random numbers.
+    `earlier` is evidence of earlier runs, which its own evidence multiplies.
     """
 
     def __init__(
@@ -84,14 +84,14 @@ class BettingAudit:
         self.queue, self.known = pairs, known.of_pairs(session, pairs)
         self.earlier = earlier or Evidence()
         self.refuted_before = self.earlier.refutes(session.budget.alpha)
-        before = () if self.refuted_before else self.earlier.log_e_values  # to show it is left
+        before = () if self.refuted_before else self.earlier.log_e_values
         self.ledger = Ledger(session.guarantee, share * session.budget.alpha, before)
         self.coupled, self._deadline = coupled, session.budget.deadline
         self._rank = rank_for(session.guarantee, rarest=0.0)
         self.loop: BettingLoop[PairState] = BettingLoop(pairs, self.ledger, self)
         self.late = self.satisfied = False
         self.outside: BettingAudit | None = None
-        """The audit of pairs beyond what the claim gives, once it has been played."""
+        """The audit of pairs outside of the declared inputs, once it was played."""
         self._next_check = float(MIN_AT_MARGIN)  # pairs of outputs
 
     @classmethod
@@ -110,7 +110,7 @@ class BettingAudit:
         return cls(session, key, share, known, pairs, coupled=coupled, earlier=session.earlier)
 
     def on_pair(self, pair: Pair, *, coupled: bool) -> BettingAudit:
-        """Return an audit of another pair alone, with samples of its own."""
+        """Return an audit of a single pair, such as a smaller one, with samples of its own."""
         pairs = ClaimPairs(PairSource([pair]), self.session.guarantee, [pair])
         key = Purpose.SMALLER
         return BettingAudit(self.session, key, self.share, KnownLosses(), pairs, coupled=coupled)
@@ -118,10 +118,11 @@ class BettingAudit:
     def play(
         self, deadline: Deadline, max_runs: float = math.inf, least_hope: float = -math.inf
     ) -> None:
-        """Bet until the claim is refuted, enough is known, or only the reserve is left.
+        """Bet until the claim is refuted, a pass is worth its margin, or the samples are used up.
 
-        It also gives up at `max_runs` runs of the audit in all, or as soon as less than
-        `least_hope` is hoped of the pair that was bet on.
+        Some samples are kept in reserve. Also ends after `max_runs` runs of the whole audit, and as
+        soon as the edge bounds of all pairs are below `least_hope`. Raises OutOfTime at the
+        deadline.
         """
         self._deadline = deadline
         kept = OUTSIDE_RESERVE * self._may_go_outside
@@ -134,10 +135,10 @@ class BettingAudit:
             )
 
     def _hold_runs_against_known_losses(self, most: float) -> None:
-        """Draw as many real runs as known losses need, and end if these look as derived.
+        """Draw the real runs that a pass by known losses needs; set `satisfied` if they agree.
 
-        Nothing is bet on them, but on proposed pairs whose loss is not known. Features and
-        classifiers of users' are asked all the same, as errors of theirs show then.
+        Nothing is bet on these runs, only on proposed pairs whose loss is not known. Features and
+        classifiers of the user are fitted all the same, so that errors in them show.
         """
         own = self.session.settings.features, self.session.method.classifier
         checks = self.known
@@ -158,13 +159,16 @@ class BettingAudit:
 
     def _next_to_hold(self) -> PairState | None:
         """Return a pair on which real runs are missing, a new one first; None if there is none."""
-        if (newcomer := self.queue.pick_new_pair()) is not None:
-            return newcomer
+        if (new := self.queue.pick_new_pair()) is not None:
+            return new
         least = max(self.seen, key=self.known.missing)
         return least if self.known.missing(least) else None
 
     def _should_stop(self, least_hope: float) -> bool:
-        """Return whether the audit may end before its samples do."""
+        """Return whether the audit may end before its samples are used up.
+
+        From time to time asks what would have been caught by now, and sets `satisfied` by that.
+        """
         if max(state.edge_bound for state in self.seen) < least_hope:
             return True
         margin = self.session.settings.margin
@@ -191,9 +195,9 @@ class BettingAudit:
         return guarantee.noise_below(caught.if_kept(guarantee)) <= margin
 
     def _is_in_doubt(self) -> bool:
-        """Return whether some pair may break the claim, by what is known of it or by its outputs.
+        """Return whether some pair may break the claim, so that bets go on.
 
-        As a proposed pair that looks broken, or a value that may be released now and then.
+        By a known loss, a proposed pair that looks broken, or a value that may be released rarely.
         """
         guarantee = self.session.guarantee
         return self.known.may_exceed or any(
@@ -204,14 +208,15 @@ class BettingAudit:
 
     @property
     def _may_go_outside(self) -> bool:
-        """True if a search may propose pairs beyond the claim, which are reported apart."""
+        """True if a search may propose pairs outside of the declared inputs, for another audit."""
         apart = self.session.settings.beyond == "tell" and self.key != Purpose.OUTSIDE
         return apart and bool(self.queue.source.proposers)
 
     def play_outside(self, deadline: Deadline) -> None:
-        """Audit pairs beyond what the claim gives, with a ledger of their own and what is left.
+        """Set `outside` to an audit of pairs outside of the declared inputs, and play it.
 
-        Nothing is bet on those whose loss an alignment bounds within the claim.
+        It has a ledger of its own, and the samples that are left. Nothing is bet on pairs whose
+        loss an alignment bounds within the claim. Does nothing if the claim is refuted.
         """
         if self.refuted or not self._may_go_outside:
             return
@@ -233,14 +238,14 @@ class BettingAudit:
     # What its betting loop asks for
 
     def pairs_left(self, most: float) -> int:
-        """Return how many pairs of outputs are left until there were so many runs."""
+        """Return how many pairs of outputs may be drawn until `most` runs are used in all."""
         return max(int(most - self.session.budget.used) // 2, 0)
 
-    def can_couple(self, status: PairState) -> bool:
-        """Return whether both inputs can be run with the same random numbers.
+    def decide_coupling(self, status: PairState) -> bool:
+        """Derive the loss on a new pair; return whether to run both inputs on the same numbers.
 
-        Where those of a pair of the claim cannot, no others are from then on. They need not be
-        where what is known of the pair decides.
+        False where a known loss makes bets needless, and where a few runs show that random numbers
+        cannot be shared. If they cannot on a pair of the claim, no later pair is tried.
         """
         budget = self.session.budget
         in_time = budget.deadline_in(FIRST_PAIRS_TIME * budget.max_seconds)
@@ -254,7 +259,7 @@ class BettingAudit:
         return coupled
 
     def draw(self, status: PairState, size: int) -> list[Ints]:
-        """Draw a batch, and return its counts through the detector of the pair.
+        """Draw a batch of pairs of outputs, and return the counts of its bins.
 
         Raises OutOfTime if the deadline has passed: runs of the batch may be too quick to see it.
         """
@@ -264,17 +269,18 @@ class BettingAudit:
         return draw_batch(*of_pair, size, self.key, MAX_FITTED_PAIRS, self._deadline)
 
     def look_at_first_batch(self, status: PairState) -> None:
-        """Mark the pair as refused if the mechanism seems to check its inputs, with a note."""
+        """Set `refused` and the target of a pair by its first outputs."""
         look_at_first_outputs(self.session, self.queue, status)
 
     def fit(self, status: PairState) -> tuple[Detector, BetRecord]:
-        """Return a detector of the outputs on a pair, and their counts through it.
+        """Fit and return a detector on the outputs of a pair, and the counts of their bins.
 
-        Raises OutOfTime if the deadline passes while it is learned.
+        Raises OutOfTime if the deadline passes meanwhile.
         """
         return self.session.budget.compute(partial(self._fit, status), self._deadline)
 
     def _fit(self, status: PairState) -> tuple[Detector, BetRecord]:
+        """Do what `fit` does; raises ClaimError for a user's classifier that is unusable."""
         settings = self.session.settings
         table, on_d, about = outputs_to_learn(settings, status)
         fitted = fit_detector(table, on_d, about, self._rank, model_fitter(settings, about))
@@ -286,25 +292,25 @@ class BettingAudit:
 
     @property
     def caught(self) -> Caught:
-        """The losses that would have been caught, with 95 % power, on the claim's pairs."""
+        """The losses that would have been caught by now, with 95 % power, on the claim's pairs."""
         return caught_by(self.queue.seen_given, self.planned())
 
     def could_see_delta(self, times: float) -> bool:
-        """Return whether so many times the runs would see leaks a few times as likely as delta."""
+        """Return whether `times` times the runs would show leaks ten times as likely as delta."""
         return rarest_leak(self.planned(times)) <= DELTAS * self.session.guarantee.delta
 
     def planned(self, times: float = 1.0) -> PlannedBets:
-        """Return bets on so many times the outputs that the worst pair of inputs was given."""
+        """Return the bets to expect on `times` times the outputs of the worst pair of inputs."""
         pairs, alpha = times * pairs_for_worst(self.queue), self.share * self.session.budget.alpha
         return PlannedBets(self.session.guarantee, pairs, alpha)
 
     def refit(self, state: PairState) -> None:
-        """Learn anew from all outputs on a pair."""
+        """Fit the detector of a pair anew, on all of its outputs, until the audit's deadline."""
         self._deadline = self.session.budget.deadline
         self.loop.refit(state)
 
     def draw_more(self, state: PairState, size: int, deadline: Deadline) -> None:
-        """Draw so many more pairs of outputs on a pair, and learn from all of them."""
+        """Draw `size` more pairs of outputs on a pair without bets, and fit its detector anew."""
         self._deadline = deadline
         self.loop.draw(state, size)
         self.refit(state)
@@ -316,9 +322,9 @@ class BettingAudit:
         return Evidence(tuple(map(float, earned)), 1, 2 * self.drawn)
 
     def learned_pairs(self) -> list[PairState]:
-        """Return the pairs inside the claim of which bets were learned.
+        """Return the pairs inside the claim that have a detector.
 
-        Where earlier runs refuted the claim and this one made no bets, they are learned now.
+        Where earlier runs refuted the claim, so that nothing was bet, detectors are fitted now.
         """
         seen = [state for state in self.seen if not self.session.is_report_only(state.pair)]
         learned = [state for state in seen if state.binnings]
@@ -328,8 +334,11 @@ class BettingAudit:
             self.refit(state)
         return [state for state in seen if state.binnings]
 
-    def rest_on_what_is_known(self) -> None:
-        """Let a pass rest on the known loss where effort ended in bets on pairs without one."""
+    def rest_on_known_losses(self) -> None:
+        """Set `satisfied` if samples ended in bets on pairs of unknown loss, and none is broken.
+
+        A pass then rests on the known losses of all other pairs.
+        """
         broken = any(
             self.queue.looks_broken(state)
             for state in self.queue.accepted
@@ -340,7 +349,7 @@ class BettingAudit:
 
     @property
     def pool(self) -> Pool:
-        """The inputs, and a few of the outputs on each."""
+        """The inputs, each with a few of its outputs."""
         return self.queue.pool
 
     @property
@@ -350,15 +359,15 @@ class BettingAudit:
 
     @property
     def drawn(self) -> int:
-        """Pairs of outputs so far."""
+        """The number of pairs of outputs so far."""
         return self.queue.drawn
 
     @property
     def e_value(self) -> float:
-        """Evidence against the claim: what its share of the money has become.
+        """The e-value against the claim: what the share of alpha that was bet has become.
 
-        A game that was given up counts for nothing, so it is an e-value of the whole audit.
-        Rounding does not make it disagree with the verdict.
+        The other share counts as lost, so it is an e-value of the whole audit. It is at least 1 /
+        alpha if the claim is refuted, whatever rounding does.
         """
         value = self.share * e_value(self.ledger.log_e_value)
         if self.refuted_before:  # perhaps by these very samples: they count once
@@ -367,7 +376,7 @@ class BettingAudit:
 
     @property
     def p_value(self) -> float:
-        """Valid at any time; of earlier runs, if it was them that refuted the claim."""
+        """The p-value of the claim, valid at any time; that of earlier runs if they refuted it."""
         if self.refuted_before:
             return math.exp(-self.earlier.log_e_value)
         return self.ledger.p_value / self.share

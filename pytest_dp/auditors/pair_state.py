@@ -59,26 +59,26 @@ apart."""
 
 
 class Pool:
-    """Inputs, and a few of the outputs that were drawn on them."""
+    """Inputs of an audit, each with its first and last batch of outputs."""
 
     def __init__(self) -> None:
         self.inputs: list[Input] = []
         self.first: dict[int, Table] = {}
         """The first batch of outputs on each input."""
         self.last: dict[int, Table] = {}
-        """The last one."""
+        """The last batch of outputs on each input."""
         self.runs = 0
-        """Outputs that were seen."""
+        """The number of outputs in all batches so far."""
         self.returned = False
-        """Whether any of them was returned, not raised."""
+        """Whether any run returned an output, instead of raising."""
         self.varies = False
-        """Whether any two of them differed."""
+        """Whether any two outputs differed."""
         self._mark: int | None = None
         self._position: dict[Any, int] = {}
         self._alive: list[Any] = []  # so that nothing else gets the id of what was added
 
     def add(self, data: Any) -> int:
-        """Return the position of an input, which is added if it is new."""
+        """Add an input if it is new, and return its position."""
         item = Input(data)
         key = item.frozen if item.frozen is not None else id(data)
         if key not in self._position:
@@ -87,8 +87,8 @@ class Pool:
             self._alive.append(data)
         return self._position[key]
 
-    def see(self, which: int, table: Table) -> None:
-        """Take note of outputs on an input."""
+    def add_outputs(self, which: int, table: Table) -> None:
+        """Keep a batch of outputs on the input at a position as its last one, and count them."""
         self.first.setdefault(which, table)
         self.last[which] = table
         self.runs += len(table)
@@ -100,7 +100,7 @@ class Pool:
 
 
 def note_left_out(sampler: Sampler, tried: int, total: int) -> None:
-    """Say that only some of the claim's pairs took part."""
+    """Add a note that only `tried` of the claim's `total` pairs were looked at."""
     sampler.note(
         f"tried {tried} of {total:,} pairs: raise max_samples or max_seconds, or "
         "name the pairs that matter with pairs=",
@@ -109,7 +109,10 @@ def note_left_out(sampler: Sampler, tried: int, total: int) -> None:
 
 
 def check_raised(sampler: Sampler, pool: Pool, first: Any, examples: Any) -> None:
-    """Raise MechanismError if no run of the mechanism has returned, with the `first` input."""
+    """Raise MechanismError if no run of the mechanism has returned.
+
+    The message has the error on the `first` input, and advice by the `examples` of the claim.
+    """
     if pool.returned:
         return
     raised, *others = [table.raw[0] for table in pool.first.values()]
@@ -127,9 +130,10 @@ def check_raised(sampler: Sampler, pool: Pool, first: Any, examples: Any) -> Non
 
 
 def never_varies(sampler: Sampler, pool: Pool, *, by_features: bool) -> bool:
-    """Return whether outputs never varied, as far as they can be read; notes say what is wrong.
+    """Add notes on outputs that are constant or cannot be read; return whether they are constant.
 
-    `by_features` is whether a function of the user's reads them.
+    Outputs that cannot be read count as constant, unless a function of the user's reads them
+    (`by_features`).
     """
     unreadable = cannot_be_read(pool)
     if any(map(was_cut, _first_outputs(pool).raw)):
@@ -150,7 +154,7 @@ def never_varies(sampler: Sampler, pool: Pool, *, by_features: bool) -> bool:
 
 
 def _constant(pool: Pool) -> str:
-    """Return what outputs that never vary may mean, and what to do."""
+    """Return a note on outputs that never vary: the likely cause, and what to do."""
     value = _first_outputs(pool).raw[0]
     if empty := _empty_output(pool):
         return f"{empty} in all {pool.runs:,} runs: {LARGER_GROUPS}"
@@ -159,18 +163,18 @@ def _constant(pool: Pool) -> str:
 
 
 def blind(pool: Pool) -> str:
-    """Return what it may mean that nothing tells inputs apart, and what to do."""
+    """Return a note for audits in which no event distinguishes inputs: the cause, what to do."""
     return nearly_empty(pool) or BLIND
 
 
 def nearly_empty(pool: Pool) -> str:
-    """Return a warning that nearly all outputs were empty; an empty text if they were not."""
+    """Return a note that nearly all outputs were empty containers; "" if they were not."""
     empty = _empty_output(pool)
     return f"{empty} in nearly all runs: {LARGER_GROUPS}" if empty else ""
 
 
 def _empty_output(pool: Pool) -> str:
-    """Describe an empty output if nearly all on each input are empty; else return an empty text."""
+    """Return a phrase on empty outputs if nearly all on each input are empty; else ""."""
     found = ""
     for which, last in pool.last.items():
         table = pool.first[which] if last.is_extract else last
@@ -189,7 +193,7 @@ def _is_empty(output: Any) -> bool:
 
 
 def cannot_be_read(pool: Pool) -> str:
-    """Return a sentence about outputs that cannot be read; empty if all can."""
+    """Return a phrase that names types in outputs whose content is unreadable; "" if none is."""
     outputs = _first_outputs(pool)
     hidden = opaque_types(outputs.levels)
     if not hidden:
@@ -205,25 +209,29 @@ def cannot_be_read(pool: Pool) -> str:
 
 
 def _first_outputs(pool: Pool) -> Table:
+    """Return a table of up to 32 first outputs on each input."""
     return tabulate(join_outputs([table.raw[:32] for table in pool.first.values()]))
 
 
 @dataclass(slots=True, eq=False)
 class PairState(PairStatus):
-    """A pair of inputs to bet on: what was drawn on it, and what that has taught."""
+    """The status of a pair in an audit, with the places of its inputs in the pool."""
 
     input1: int = 0
     """The position of D in the pool."""
     input2: int = 0
-    """That of D'."""
+    """The position of D' in the pool."""
     added: list[Feature] | None = None
-    """Features that a method adds; None until it has looked for them."""
+    """Features that only StatDP looks at; None until it has looked for them."""
     target: Targeted | None = None
-    """What tells, in outputs that are tables of the same columns as the inputs, whether the record
-    was there that only one of them has."""
+    """Features of the record that only one of the inputs has, where outputs are tables of the same
+    columns as the inputs; else None."""
 
     def draws(self, pool: Pool, size: int, purpose: int, *rest: int) -> list[SampleRequest]:
-        """Return the draws of `size` new pairs of outputs, keyed by `purpose` and `rest`."""
+        """Return requests for `size` new outputs on each input.
+
+        Their random numbers follow from `purpose` and `rest`: each key gives others.
+        """
         key = purpose, self.number, *rest
         return [
             SampleRequest(pool.inputs[i], size, key if self.coupled else (*key, side), self.coupled)
@@ -232,7 +240,7 @@ class PairState(PairStatus):
 
 
 def seed_in(settings: Settings) -> int:
-    """Return the seed of an audit, which its settings hold once it began."""
+    """Return the seed in settings of an audit that began."""
     assert settings.seed is not None
     return settings.seed
 
@@ -240,7 +248,7 @@ def seed_in(settings: Settings) -> int:
 def quantities_of(
     settings: Settings, state: PairState, table: Table, on_d: Bools, paired: int
 ) -> list[Feature]:
-    """Return what a classifier is shown of outputs on a pair; see `attacks.quantities`."""
+    """Return the features of outputs on a pair: `models.quantities`, and those of its target."""
     about = quantities(settings, table, on_d, paired)
     if table.is_extract:
         return about
@@ -249,7 +257,10 @@ def quantities_of(
 
 
 def make_room(settings: Settings, state: PairState) -> None:
-    """Keep only the quantities that are learned from: of the outputs so far, and of new ones."""
+    """Reduce the outputs of a pair, and its later ones, to columns of features: an extract.
+
+    Done where whole outputs, such as long vectors, no longer fit into the room of the pair.
+    """
     table, on_d = state.outputs.table()
     about = quantities_of(settings, state, table, on_d, state.outputs.coupled)
     if not state.outputs.coupled and any(feature.kind == "leaf" for feature in about):
@@ -259,7 +270,10 @@ def make_room(settings: Settings, state: PairState) -> None:
 
 
 def joints_of(parts: Iterable[list[Any]], binnings: Sequence[Binning]) -> list[Ints]:
-    """Return the joint counts of bins on D and on D', one table for each binning."""
+    """Return the counts of pairs of bins, shape (width, width), for each binning.
+
+    `parts` are what a `Reader` returned of each chunk of outputs, on D and on D'.
+    """
     bins1, bins2 = (np.concatenate([bins for bins, _ in part], axis=1) for part in parts)
     return [
         joint_counts(a, b, binning.width)
@@ -276,9 +290,11 @@ def draw_batch(
     max_kept: int,
     deadline: Deadline,
 ) -> list[Ints]:
-    """Draw `size` outputs on both inputs of a pair; return their counts through its binnings.
+    """Draw `size` pairs of outputs on a pair of inputs; return the counts of its bins.
 
-    They are kept as long as the pair has at most `max_kept` of them, and there is room.
+    The counts have shape (width, width) for each binning. Outputs are added to the pair and to the
+    pool, as long as the pair has at most `max_kept` pairs of outputs and there is room. Raises
+    OutOfTime at the deadline.
     """
     outputs = state.outputs
     if outputs.extract is None and not outputs.has_room(size):
@@ -294,20 +310,23 @@ def draw_batch(
             concatenate([table for _, table in part if table is not None]) for part in parts
         )
         outputs.add(batch1, batch2, coupled=state.coupled)
-        pool.see(state.input1, batch1)
-        pool.see(state.input2, batch2)
+        pool.add_outputs(state.input1, batch1)
+        pool.add_outputs(state.input2, batch2)
     return joints_of(parts, state.binnings)
 
 
 def look_for_target(settings: Settings, state: PairState) -> None:
-    """Find which record outputs may show, unless the user's function says what to look at."""
+    """Set the target of a pair by its first outputs, unless a function of the user's reads them."""
     if settings.features is None:
         inputs = state.pair.inputs
         state.target = target_of(*inputs, state.outputs.examples().raw, seed_in(settings))
 
 
 def outputs_to_learn(settings: Settings, state: PairState) -> tuple[Table, Bools, list[Feature]]:
-    """Return the outputs on a pair, which of them are on D, and features that a model may use."""
+    """Return the outputs on a pair, which of them are on D, and features for a model.
+
+    There are as many features as that number of outputs can teach.
+    """
     table, on_d = state.outputs.table()
     about = quantities_of(settings, state, table, on_d, state.outputs.coupled)
     return table, on_d, affordable(about, table, on_d, OUTPUTS_PER_FEATURE)
@@ -316,7 +335,10 @@ def outputs_to_learn(settings: Settings, state: PairState) -> tuple[Table, Bools
 def model_fitter(
     settings: Settings, about: list[Feature]
 ) -> Callable[[Table, Bools], Posterior] | None:
-    """Return what fits the model that the method names, or the user's own; None if additive."""
+    """Return a function that fits the method's classifier, by outputs and which are on D.
+
+    None if the classifier is the additive score.
+    """
     if settings.method.classifier in (None, "additive"):
         return None
     classifier, seed = settings.method.classifier, seed_in(settings)
@@ -326,6 +348,6 @@ def model_fitter(
 def check_users_parts(
     settings: Settings, state: PairState, model: Posterior, about: list[Feature]
 ) -> None:
-    """Raise ClaimError if the user's classifier or features make an event of several outputs."""
+    """Raise ClaimError if the user's classifier or features do not look at each output alone."""
     if settings.method.classifier is not None or settings.features is not None:
         check_by_itself(model, about, state.outputs.examples())

@@ -47,12 +47,12 @@ search sees few inputs."""
 
 
 class ClaimPairs(PairQueue[PairState]):
-    """The pairs of a claim, and those that a search proposes, as a queue.
+    """The queue of an audit: the pairs of a claim, and those that a search proposes.
 
-    Those of which `is_apart` holds are left out, and kept in `left_out`. The `urgent` ones, which
-    the claim or the search for movement gives, are looked at before all others. The `waiting` ones,
-    which an earlier queue has left out, are proposed first. The search ends where `most_left_out`
-    pairs in a row are left out.
+    Proposed pairs for which `is_apart` returns True are kept in `left_out`, for an audit outside of
+    the claim. The `urgent` pairs, on which screening saw the answer move too far, are drawn before
+    all others. The `waiting` pairs, which an earlier queue left out, are proposed first. The search
+    ends once `most_left_out` pairs in a row are left out.
     """
 
     def __init__(
@@ -86,11 +86,11 @@ class ClaimPairs(PairQueue[PairState]):
 
     @property
     def all_seen(self) -> bool:
-        """True if all pairs so far were looked at."""
+        """True if all pairs in the queue were picked."""
         return len(self.seen) == len(self.states)
 
     def looks_broken(self, state: PairState) -> bool:
-        """Return whether a pair may well break the claim, by what was drawn on it."""
+        """Return whether past bets on a pair gain so much that it may well break the claim."""
         errors = suspicion(state.record, self._guarantee)
         return state.edge_bound >= NEW_PAIR_EDGE or errors > CLEAR_ERRORS
 
@@ -99,7 +99,10 @@ class ClaimPairs(PairQueue[PairState]):
         return PairState(number, pair, PairedOutputs(self._room), input1=input1, input2=input2)
 
     def _propose_urgent(self, most: int) -> Iterator[Pair]:
-        """Yield so many pairs at most on which the answer moves farther than the claim allows."""
+        """Yield at most `most` pairs on which screening saw the answer move too far.
+
+        Pairs for an audit outside of the claim are moved to `left_out` instead.
+        """
         for _ in range(most):
             pair = self.source.more("movement")
             if pair is None:
@@ -110,6 +113,10 @@ class ClaimPairs(PairQueue[PairState]):
                 yield pair
 
     def _next_proposed(self) -> Pair | None:
+        """Return the next waiting or proposed pair; None if there is none.
+
+        Pairs for an audit outside of the claim are moved to `left_out` instead.
+        """
         if (pair := next(self._waiting, None)) is not None:
             return pair
         most = len(self.left_out) + self._most_left_out
@@ -121,7 +128,7 @@ class ClaimPairs(PairQueue[PairState]):
 
 
 def look_at_first_outputs(session: Session, pairs: ClaimPairs, state: PairState) -> None:
-    """Say whether the mechanism refuses its inputs, and which record outputs may show.
+    """Set `refused` and the target of a pair by its first outputs, with a note if it is refused.
 
     Raises MechanismError if no run on any pair that the claim gives has returned.
     """
@@ -171,10 +178,11 @@ def rejects_empty_dataset(examples: Any, data: Any, outputs: Outputs) -> bool:
 
 
 class KnownLosses:
-    """Known losses on pairs: none, unless a subclass finds some.
+    """Losses on pairs of inputs that are known without bets: none, unless a subclass derives some.
 
-    `refusal` is why no loss is known of further pairs, and `against` why none is relied on; both
-    are empty if there is no reason. `runs` is how many real runs agree, once a pass rests on it.
+    `refusal` says why the loss on further pairs is not known, and `against` why no pass may rest on
+    known losses; both are empty without such a reason. `runs` is the number of real runs that
+    agree, once a pass rests on known losses; else 0.
     """
 
     def __init__(self, refusal: str = "") -> None:
@@ -182,67 +190,76 @@ class KnownLosses:
 
     @property
     def may_exceed(self) -> bool:
-        """True if a loss is above the claim, or likely to be."""
+        """True if a known loss is above the claim, or likely to be."""
         return False
 
     @property
     def is_within(self) -> bool:
-        """True if the loss is known on all pairs of the claim, and nowhere above the claim."""
+        """True if the losses on all pairs of the claim are known, and none is above the claim."""
         return False
 
     @property
     def unknown(self) -> Sequence[PairState]:
-        """Pairs without a known loss that lack outputs."""
+        """Pairs without a known loss on which more outputs are to be drawn."""
         return ()
 
     def of_pairs(self, session: Session, pairs: ClaimPairs, *, found: bool = True) -> KnownLosses:
-        """Return what is known of the pairs of an audit, perhaps without those `found` so far."""
+        """Return the losses for the pairs of an audit: those `found` before too, or new ones."""
         return self
 
     def add(self, number: int, pair: Pair, deadline: Deadline) -> None:
-        """Look for the loss on one more pair."""
+        """Derive the loss on one more pair, and keep it under the number of the pair if found."""
 
     def is_aligned(self, pair: Pair, deadline: Deadline) -> bool:
-        """Return whether an alignment bounds the loss on one more pair within the claim."""
+        """Run replays; return whether an alignment bounds the loss on a pair within the claim."""
         return False
 
     def required_runs(self) -> int:
-        """Return how many pairs of outputs are enough on each pair; 0 if no number is."""
+        """Return the pairs of outputs that a pass by known losses needs on each pair of inputs.
+
+        0 if no pass may rest on known losses. May run the mechanism to find out.
+        """
         return 0
 
     def missing(self, state: PairState) -> int:
-        """Return how many pairs of outputs are missing on a pair whose loss is known."""
+        """Return how many of the required pairs of outputs are missing; 0 if no loss is known."""
         return 0
 
     def decides(self, state: PairState) -> bool:
-        """Return whether a few runs on a pair are enough, so that none is made for bets."""
+        """Return whether a pass by known losses needs a few runs on the pair, and no bets."""
         return False
 
     def accepts_pass(self) -> bool:
-        """Return whether a pass may rest on it: real runs on all pairs so far look as derived."""
+        """Return whether a pass may rest on known losses: real runs on all pairs look as derived.
+
+        Sets `runs` if so, else `against`.
+        """
         return False
 
     def suspects(self) -> Sequence[PairState]:
-        """Return the pairs of the largest known loss, if that breaks the claim."""
+        """Return the pairs with the largest known loss; empty if that is within the claim."""
         return ()
 
     def suspicion(self) -> tuple[Estimate, str]:
-        """Return a loss that is above the claim, and what to do about it, of `suspects`."""
+        """Return the largest known loss, of `suspects`, and a sentence on what to do about it."""
         raise ValueError("no loss is known")
 
     def estimate(
         self, states: Sequence[PairState], *, violated: bool
     ) -> tuple[Estimate | None, str]:
-        """Return the loss on the claim's pairs, and else why it is not known."""
+        """Return the loss on the claim's pairs; or None, and the reason why it is not known."""
         return None, self.refusal
 
     def cheaper_claim(self) -> str:
-        """Return which claim needs fewer runs; empty if none does."""
+        """Return advice on a claim that needs fewer runs; "" if there is none."""
         return ""
 
 
 def losses_of(session: Session) -> KnownLosses:
-    """Return what the oracle knows of the claim's first pairs; nothing where there is none."""
+    """Derive the losses on the claim's first pairs by the oracle, and return them.
+
+    Without an oracle, a note says why, and no loss is known.
+    """
     try:
         find_losses = load("oracle", "known")
     except ImportError as error:

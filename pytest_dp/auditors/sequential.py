@@ -105,7 +105,7 @@ def _play_and_conclude(bets: BettingAudit) -> AuditFinding:
     except OutOfTime as out:
         bets.session.budget.refuse_hung(out)
         bets.late = True
-    bets.rest_on_what_is_known()
+    bets.rest_on_known_losses()
     bets.play_outside(bets.session.budget.bets_deadline())
     return with_what_is_beyond(bets, conclude(bets))
 

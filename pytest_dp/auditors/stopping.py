@@ -61,15 +61,15 @@ are weak; with less, more mechanisms pass as strong whose leak shows where nobod
 
 @dataclass(frozen=True, slots=True)
 class Caught:
-    """The losses that an audit would have caught, and that it does not rule out (approximate).
+    """Losses that an audit would have caught, and does not rule out, in the claim's parameter.
 
-    In the claim's parameter.
+    All are approximate.
     """
 
     by_bets: float
     """The smallest true loss that would have been caught; infinite if nothing would have been."""
     now: float
-    """The largest that the mechanism may have now."""
+    """The largest loss that is not ruled out."""
     rarest: float
     """The smallest probability of an event that comes on one input only, and would be seen."""
 
@@ -86,16 +86,22 @@ class Caught:
         return self.by_bets * min(guarantee.claimed / max(self.now, MIN_LOSS), 1.0)
 
     def is_far_below(self, guarantee: Guarantee) -> bool:
-        """Return whether no attack comes near the claim: the detection limit is then a guess."""
+        """Return whether no attack shows a third of the claim: the detection limit is a guess."""
         return guarantee.noise_below(self.now) < FAR_BELOW
 
     def sees(self, guarantee: Guarantee) -> bool:
-        """Return whether leaks would be seen that are a few times as likely as a claim's delta."""
+        """Return whether leaks ten times as likely as the claim's delta would be seen.
+
+        True if the claim has no delta.
+        """
         return not guarantee.delta or self.rarest <= DELTAS * guarantee.delta
 
 
 def note_of_far_below(guarantee: Guarantee, loss: float, why: str = "") -> str:
-    """Return a note that no attack comes near a claim, with `why` or the usual causes."""
+    """Return a note that the strongest attack shows at most `loss`, far below the claim.
+
+    `why` is the cause; if empty, the usual causes are named.
+    """
     unknown = (
         "there is more noise than needed, or the audit overlooks the feature that leaks (features=)"
     )
@@ -104,7 +110,7 @@ def note_of_far_below(guarantee: Guarantee, loss: float, why: str = "") -> str:
 
 
 def caught_by(states: Sequence[PairState], bets: PlannedBets) -> Caught:
-    """Return what so many bets would have caught, with 95 % power, on some pairs of inputs."""
+    """Return the losses that the planned bets would have caught with 95 % power on some pairs."""
     guarantee = bets.guarantee
     states = [state for state in states if state.binnings]
     losses = [largest_loss(state.record, guarantee) for state in states]
@@ -125,21 +131,22 @@ def caught_by(states: Sequence[PairState], bets: PlannedBets) -> Caught:
 
 
 def _limit_on(state: PairState, bets: PlannedBets) -> float:
+    """Return the smallest loss that bets on one pair would have caught."""
     places = _places_sharing(state) if bets.guarantee.eps is not None else 1.0
     return detection_limit(state.record, bets, places)
 
 
 def pairs_for_worst(pairs: ClaimPairs) -> float:
-    """Return the pairs of outputs that the worst pair of inputs would have been given."""
+    """Return the pairs of outputs that an audit draws on the pair of inputs that loses most."""
     drawn = sum(state.drawn for state in pairs.states[: pairs.claimed])
     return drawn / (1 + OTHER_PAIRS_SHARE * (pairs.claimed - 1))
 
 
 def may_release(state: PairState, guarantee: Guarantee) -> bool:
-    """Return whether a value that never recurs otherwise came repeatedly on one input only.
+    """Return whether a pair of inputs may have a rare leak, which bets see much later.
 
-    Or a part that outputs seldom have. What is released once in a thousand runs says next to
-    nothing yet, and everything later.
+    That is a value that came several times on one input only while others never recur, or a part
+    of outputs, such as a key, that came on one input only.
     """
     if state.outputs.extract is not None:
         return False
@@ -162,7 +169,7 @@ def may_release(state: PairState, guarantee: Guarantee) -> bool:
 
 
 def _places_sharing(state: PairState) -> float:
-    """Return how many places of an output share the loss."""
+    """Return the number of places of an output that each show an equal part of the loss."""
     table, on_d = state.outputs.table()
     places = list(table.places)
     if len(places) < 2:
@@ -174,7 +181,10 @@ def _places_sharing(state: PairState) -> float:
 
 
 def _labels(place: str, table: Table) -> Ints:
-    """Return labels of the leaves at a place: below, at or above the median, or a category."""
+    """Return a code for the value of each output at a place, shape (n,).
+
+    Codes say whether a number is below, at or above the median, or which category a value is.
+    """
     numbers, codes = table.leaf(place)
     is_number = (codes == NUMBER) & ~np.isnan(numbers)
     labels: Ints = 3 * (np.minimum(codes, 30) - ABSENT)

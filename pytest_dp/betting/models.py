@@ -50,11 +50,12 @@ class Posterior(Protocol):
 
 
 def quantities(settings: Settings, table: Table, on_d: Bools, paired: int = 0) -> list[Feature]:
-    """Return what a classifier is shown of each output.
+    """Return the features of outputs that a classifier is shown.
 
     The two classifiers of the paper see the numbers and categories of an output, all others also
     its sums, differences, extremes and counts. The user's own function, and the bits of doubles,
-    come on top where the settings ask for them.
+    are added where the settings ask for them. `on_d` says which outputs are on D; the first
+    `paired` outputs on either input were drawn with the same random numbers.
 
     Raises ClaimError if the user's function raises, or gives anything but as many numbers for every
     output.
@@ -73,11 +74,11 @@ def quantities(settings: Settings, table: Table, on_d: Bools, paired: int = 0) -
 
 
 def check_by_itself(model: Posterior, about: list[Feature], table: Table) -> None:
-    """Make sure that the user's functions look at each output by itself.
+    """Raise ClaimError if the user's functions do not look at each output by itself.
 
-    An event has to be one of single outputs: what remembers earlier outputs, or looks at a whole
-    batch of them, may tell two inputs apart further than the mechanism's claim for one run. So an
-    output that gets another number in other company raises ClaimError.
+    An event has to be one of single outputs: a function that remembers earlier outputs, or looks at
+    a whole batch, may distinguish two inputs better than one run does. So 64 outputs are scored
+    together, and each by itself, in another order; their numbers have to agree.
     """
     sample = [table.raw[int(i)] for i in np.linspace(0, len(table) - 1, 64).astype(int)]
     user = [feature for feature in about if feature.kind == "user"]
@@ -105,8 +106,9 @@ def check_by_itself(model: Posterior, about: list[Feature], table: Table) -> Non
 def fit_model(
     classifier: Any, table: Table, on_d: Bools, features: list[Feature], seed: int
 ) -> Posterior:
-    """Learn to tell the outputs on D from the others, of which there are about as many.
+    """Fit and return a model of which outputs are on D, by about as many of either input.
 
+    `classifier` is a name, an object with scikit-learn's interface, or None for the additive score.
     The seed is for classifiers that draw random numbers. Raises ClaimError if the classifier fails.
     """
     if classifier is None or (isinstance(classifier, str) and classifier == "additive"):
@@ -118,11 +120,12 @@ def fit_model(
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """How outputs become rows of numbers."""
+    """The columns of a matrix with a row for each output: scaled numbers, then flags."""
 
     numbers: tuple[tuple[Feature, float, float], ...]
-    """Quantities, each with its mean and deviation."""
+    """Features, each with the mean and the deviation by which its numbers are scaled."""
     flags: tuple[tuple[Feature, Category], ...]
+    """Features, each with a category: the flag is 1 where the feature is of that category."""
 
     def matrix(self, table: Table) -> Floats:
         """Return one row for each output, shape (n, columns)."""
@@ -140,14 +143,14 @@ class Design:
 
     @property
     def names(self) -> list[str]:
-        """The meaning of each column."""
+        """The meaning of each column, as text."""
         kinds = [kind if (kind, what) in SPECIAL else what for _, (kind, what) in self.flags]
         flags = [f"{f.text}: {what}" for (f, _), what in zip(self.flags, kinds, strict=True)]
         return [feature.text for feature, *_ in self.numbers] + flags
 
 
 def design(table: Table, features: list[Feature]) -> Design:
-    """Return what varies among the outputs of a table."""
+    """Return columns for all numbers and categories of features that vary among outputs."""
     numbers, flags = [], []
     for feature in features:
         values, kinds, names = numbers_and_categories(feature, table)
@@ -165,7 +168,7 @@ def design(table: Table, features: list[Feature]) -> Design:
 
 @dataclass(frozen=True, slots=True)
 class Logistic:
-    """A fitted logistic regression."""
+    """A fitted logistic regression, a `Posterior`."""
 
     design: Design
     weights: Floats
@@ -177,7 +180,7 @@ class Logistic:
 
 
 def fit_logistic(table: Table, on_d: Bools, features: list[Feature]) -> Logistic:
-    """Fit ridge logistic regression, the paper's first classifier.
+    """Fit and return a ridge logistic regression, the paper's first classifier.
 
     The paper fits it by stochastic gradient descent; here it is fitted to the optimum.
     """
@@ -191,11 +194,12 @@ def fit_logistic(table: Table, on_d: Bools, features: list[Feature]) -> Logistic
 
 @dataclass(frozen=True, slots=True)
 class Classified:
-    """A fitted classifier with ``predict_proba``."""
+    """A fitted classifier with ``predict_proba``, as a `Posterior`."""
 
     design: Design
     classifier: Any
     column: int
+    """The column of ``predict_proba`` with the probability of D."""
 
     def log_odds(self, table: Table) -> Floats:
         rows = self.design.matrix(table)
@@ -207,7 +211,10 @@ class Classified:
         return odds
 
     def chances(self, rows: Floats) -> Floats:
-        """Return the probability of the first input, for each row."""
+        """Return the probability of D for each row, shape (n,).
+
+        Raises ClaimError if the classifier raises, or returns another shape than (n, 2).
+        """
         try:
             probabilities = np.asarray(self.classifier.predict_proba(rows), dtype=np.float64)
         except Exception as error:
@@ -226,9 +233,11 @@ class Classified:
 def fit_classifier(
     classifier: Any, table: Table, on_d: Bools, features: list[Feature], seed: int
 ) -> Classified:
-    """Fit a copy of a classifier with scikit-learn's interface.
+    """Fit a copy of a classifier with scikit-learn's interface, and return it as a model.
 
-    ``"mlp"`` is the network of the paper: two hidden layers, Adam, ten epochs.
+    A text such as ``"mlp"`` stands for the network of the paper: two hidden layers, Adam, ten
+    epochs. NumPy's global generator is seeded meanwhile, and restored. Raises ClaimError if `fit`
+    raises.
     """
     by_paper = isinstance(classifier, str)
     if by_paper:

@@ -173,7 +173,8 @@ class Bars:
         """Return the picture by sums of `counts` on either input; cut empty bars at its ends."""
         ends: list[tuple[str, float | None, float | None]]
         if self.values:
-            ends = [(short_number(v), *[round_for_drawing(v)] * 2) for v in self.values]
+            rounded = [round_for_drawing(value) for value in self.values]
+            ends = list(zip(map(short_number, self.values), rounded, rounded, strict=True))
         else:
             edges = [None, *map(round_for_drawing, self.edges), None]
             ends = [("", low, high) for low, high in pairwise(edges)]

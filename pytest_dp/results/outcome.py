@@ -69,7 +69,7 @@ class Blame:
 
     @property
     def place(self) -> str:
-        """``clinic/stats.py:14``."""
+        """File and line as text: ``clinic/stats.py:14``."""
         return f"{self.file}:{self.line}"
 
 
@@ -137,10 +137,7 @@ class Risk:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Outcome:
-    """The outcome of an audit as it was found; `pytest_dp.results.result.Result` explains it.
-
-    A field that is added here is in results and in records.
-    """
+    """The fields that results and records share; `results.result.Result` explains them."""
 
     method: str = ""
     p_value: float | None = None
@@ -169,10 +166,10 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """Outputs that are alike: of one value or kind, or between two numbers."""
+    """A bar of a picture: the outputs of one value or category, or between two numbers."""
 
     label: str
-    """The value or the kind, or how far off the others some numbers are; empty for other ranges."""
+    """The value or the category; empty for ranges of numbers."""
     low: float | None
     high: float | None
     """The range is ``low <= number < high``, or the number twice; None where it is open."""
@@ -214,7 +211,7 @@ class Pictures:
 
 
 def points(x: Iterable[float], y: Iterable[float]) -> Points:
-    """Return a line, rounded, without points that are the same."""
+    """Return the points (x, y) of a curve, rounded for drawing, each point once."""
     return tuple(
         dict.fromkeys(
             (round_for_drawing(a), round_for_drawing(b)) for a, b in zip(x, y, strict=True)
@@ -223,17 +220,21 @@ def points(x: Iterable[float], y: Iterable[float]) -> Points:
 
 
 def round_for_drawing(value: float) -> float:
-    """Round a number to the digits that are drawn."""
+    """Return a number rounded to six significant digits."""
     return float(f"{value:.{6}g}")
 
 
 def finite(value: float | None) -> float | None:
-    """Return a finite number, or None, as JSON has no infinity."""
+    """Return the number if it is finite; None for None, infinity and NaN, which JSON lacks."""
     return None if value is None or not math.isfinite(value) else float(value)
 
 
 def plain(value: Any) -> Any:
-    """Return what JSON gives back: lists for tuples, finite numbers, text that can be encoded."""
+    """Return a value as JSON would give it back.
+
+    Dataclasses become dicts, tuples lists, infinity None, NaN and negative infinity texts; halves
+    of surrogate pairs in texts are escaped.
+    """
     if is_dataclass(value):
         return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, dict):
@@ -248,7 +249,7 @@ def plain(value: Any) -> Any:
 
 
 def from_plain(kind: type[T], value: Any) -> T:
-    """Return the value of a kind that `plain` was taken of."""
+    """Return the value of type `kind` from which `plain` made `value`."""
     return cast("T", _from_plain(kind, value))
 
 
@@ -274,7 +275,7 @@ _hints = cache(get_type_hints)
 
 
 def e_value(log_e_value: float) -> float:
-    """Return the e-value of a logarithm; finite also where it is more than floats hold."""
+    """Return the exponential of a log e-value, at most e**700, which floats can hold."""
     return math.exp(min(log_e_value, 700.0))
 
 
@@ -299,18 +300,15 @@ class Evidence:
 
     @property
     def log_e_value(self) -> float:
-        """Against the claim."""
+        """The natural logarithm of the e-value against the claim; 0 without any run."""
         return self.log_e_values[-1] if self.log_e_values else 0.0
 
     def refutes(self, alpha: float) -> bool:
-        """Return whether the evidence refutes the claim.
-
-        A sum that rounds to a hair below does, too.
-        """
+        """Return whether the e-value reaches 1 / alpha, up to rounding."""
         return self.log_e_value >= -math.log(alpha) - MIN_LOG_ERROR
 
     def __add__(self, later: Evidence) -> Evidence:
-        """Return the evidence of these runs and of others, on random numbers of their own."""
+        """Return the evidence of both together, which had random numbers of their own."""
         both = self.log_e_values, later.log_e_values
         total = tuple(map(sum, zip(*both, strict=True))) if all(both) else both[0] or both[1]
         runs, samples = self.runs + later.runs, self.samples + later.samples

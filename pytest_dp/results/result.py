@@ -21,14 +21,14 @@ Verdict = Literal["violated", "no violation", "inconclusive"]
 
 @dataclass(frozen=True, slots=True)
 class Distance:
-    """A divergence of outputs on two inputs that was shown."""
+    """A lower bound on a divergence between the outputs on two inputs."""
 
     lower: float
-    """In the claim's parameter."""
+    """The bound in the claim's parameter."""
     shown: Renyi
-    """What the outputs have at least."""
+    """The order, and the bound on the divergence of that order."""
     allowed: Renyi
-    """What the claim allows them."""
+    """The order, and the divergence that the claim allows."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -252,7 +252,7 @@ class Result(Outcome):
     stopped_early: bool = False
 
     def __repr__(self) -> str:
-        """Return the fields that tell most, a line each, so that it fits on a screen."""
+        """Return the most important fields that are not empty, a line each."""
         fields: dict[str, Any] = {"verdict": self.verdict, "name": self.name}
         fields["claim"] = str(self.claim.promise.guarantee)
         for name in (
@@ -314,7 +314,7 @@ class Result(Outcome):
 
     @property
     def _shown_strength(self) -> Strength:
-        """Grade of the pass if all code had run."""
+        """The grade of a pass, whether or not all code of the mechanism ran."""
         if self.estimate is not None and self.rests_on_loss:
             return "exact" if self.estimate.mode == "exact" else "aligned"
         below = self.claim.promise.guarantee.noise_below
@@ -353,7 +353,10 @@ class Result(Outcome):
 
 
 def _list_fields(kind: str, fields: Mapping[str, Any]) -> str:
-    """List fields that are not empty, one on each line of at most 80 characters."""
+    """Return ``kind(name=value, ...)`` with a line of at most 80 characters for each field.
+
+    Empty texts, empty tuples and None are left out.
+    """
     from pytest_dp.data import describe  # results are read where datasets need not be loaded
 
     lines = [f"{kind}("]
