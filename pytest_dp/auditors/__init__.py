@@ -12,7 +12,6 @@ from inspect import Signature, signature
 from pathlib import Path
 from typing import Any
 
-from pytest_dp.auditors.budget import explaining_seconds
 from pytest_dp.auditors.confirm import confirm_finding
 from pytest_dp.auditors.session import (
     NO_PAST,
@@ -115,7 +114,11 @@ def run(
     progress: Progress | None = None,
     past: Past = NO_PAST,
 ) -> AuditResult:
-    """Audit a validated claim; `root` is where ``"module:attribute"`` inputs are looked up."""
+    """Audit a validated claim, and return the result.
+
+    `root` is the folder in which inputs given as ``"module:attribute"`` are looked up. Errors are
+    those of `audit`.
+    """
 
     def audited() -> AuditResult:
         session = prepare_session(claim, mechanism, settings, name, root, progress, past)
@@ -131,7 +134,7 @@ def run(
 
 
 def refute_claim(session: Session) -> AuditFinding:
-    """Return what the method of a session finds of its claim."""
+    """Run the method of a session on its claim, and return its finding."""
     method: AuditMethod = load("method", session.method.name)
     finding: AuditFinding = method(session)
     return finding
@@ -140,7 +143,10 @@ def refute_claim(session: Session) -> AuditFinding:
 def describe_finding(
     session: Session, finding: AuditFinding, root: Path | None = None
 ) -> AuditResult:
-    """Return the result with the lines to blame, and with notes on faults of this package."""
+    """Run explainers on a violation; return the result with lines to blame and further notes.
+
+    The notes are on faults of this package, which are cleared by that.
+    """
     result = finding.result
     if finding.beyond is not None:
         beyond = _add_blame(session, finding.beyond.result, root)
@@ -152,7 +158,7 @@ def describe_finding(
 
 
 def _with_nobody(session: Session, example: Any) -> list[tuple[Any, Any]]:
-    """Return the empty dataset, twice, where the claim speaks of it."""
+    """Return a list of one pair, the empty dataset twice; empty if that is outside of the claim."""
     relation = session.claim.promise.relation
     if not isinstance(relation, OfRecords) or relation.keeps_length or not kind_of(example):
         return []
@@ -162,7 +168,7 @@ def _with_nobody(session: Session, example: Any) -> list[tuple[Any, Any]]:
 
 
 def _add_blame(session: Session, result: AuditResult, root: Path | None) -> AuditResult:
-    """Return the result with the lines to blame and the idle fields that explainers find.
+    """Run all explainers; return the result with the lines to blame and the idle fields they find.
 
     Explainers that failed add a note. A result without a counterexample is returned unchanged.
     """
@@ -181,12 +187,11 @@ def _add_blame(session: Session, result: AuditResult, root: Path | None) -> Audi
         [data for given in session.pairs for data in (given.d1, given.d2)],
         root,
     )
-    deadline = session.budget.explaining_deadline()
     notes, blame, idle = list(result.notes), result.blame, example.idle
     for name in names("explainer"):
         try:
             explainer: Explainer = load("explainer", name)
-            found = explainer(violation, explaining_seconds(deadline))
+            found = explainer(violation, session.budget.seconds_to_explain)
         except Exception as error:  # such as of an output that cannot be compared
             work = "looking for the lines that leak" if name == "blame" else f"explaining by {name}"
             note_fault(error, work)

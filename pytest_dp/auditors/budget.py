@@ -53,12 +53,9 @@ take longer; fewer: bounds on small violations are wider."""
 OVERTIME = 0.05
 """Share of the time by which an audit may take longer to conclude. Larger: it ends later; smaller:
 nothing is concluded."""
-CONFIRMING_RUNS = 512
-"""Runs for which time is kept to confirm a violation. More: less is shown of violations of slow
-mechanisms; fewer: these are not confirmed."""
 CONFIRMING_TIME = 0.5
-"""Share of the time that is left which is kept to confirm a violation, at most. Larger: less is
-shown of it; smaller: it is not confirmed."""
+"""Share of the time left at a violation that is kept to confirm it. Larger: less is shown of
+violations of slow mechanisms; smaller: these are not confirmed."""
 SHOWN_SECONDS = 5.0
 """Seconds after which what is shown of a violation that was soon found is cut off. More: a red
 build waits; fewer: bounds on violations of slow mechanisms are wider."""
@@ -77,21 +74,21 @@ T = TypeVar("T")
 
 
 def start_watch() -> Stopwatch:
-    """Return a stopwatch that is started now."""
+    """Return a new stopwatch that is running."""
     return Stopwatch()
 
 
 def compute_within(seconds: float, function: Callable[[], T]) -> T:
-    """Return the value of a function; raises OutOfTime after so many seconds."""
+    """Run a function and return its value; raises OutOfTime after `seconds` seconds."""
     return within(seconds, function)
 
 
 class Budget:
-    """The time, runs and alpha that an audit may spend, and those that are left.
+    """The time, runs and alpha that an audit may spend, and what is left of them.
 
-    It counts from when `watch` was started. Once the claim is refuted, `shown_runs` is by how many
-    runs the violation is shown, and `report_deadline` is when what takes longer than was planned is
-    cut off.
+    Time counts from the start of `watch`. Once the claim is refuted (`start_reporting`),
+    `shown_runs` is the number of runs that show the violation, and `report_deadline` is the time at
+    which its report is cut off; None before.
     """
 
     def __init__(self, settings: Settings, sampler: Sampler, watch: Stopwatch) -> None:
@@ -107,36 +104,40 @@ class Budget:
 
     @property
     def used(self) -> int:
-        """Runs so far, with those that only showed what the mechanism does."""
+        """The number of runs so far, with traced runs and replays, on which nothing is bet."""
         return self._sampler.runs + self._sampler.looked
 
     @property
     def left(self) -> int:
-        """Runs that are left in all."""
+        """The number of runs that are left."""
         return self.max_samples - self.used
 
     @property
     def to_test(self) -> int:
-        """Samples that are left for a test; a violation takes some more to be confirmed."""
+        """The number of runs left for a test, without those kept to confirm a violation."""
         return max(int(self.left - min(self._reserve, MAX_CONFIRMING_RUNS)), 0)
 
     @property
     def _reserve(self) -> float:
+        """The number of runs that are kept to count and confirm a violation."""
         least = min(MIN_CONFIRMING_RUNS, self.max_samples / 7)
         return max(RESERVE * self.max_samples, least)
 
     def most_bet(self, for_outside: float = 0.0) -> float:
-        """Return after how many runs bets end, if this share is kept for pairs outside."""
+        """Return the number of runs in all at which bets end.
+
+        The share `for_outside` of the samples is kept for pairs outside of the declared inputs.
+        """
         return (1 - for_outside) * self.max_samples - self._reserve
 
     def limit_samples(self, most: int) -> None:
-        """Leave so many samples at most."""
+        """Lower `max_samples` to `most` if it is larger."""
         self.max_samples = min(self.max_samples, most)
 
     def runs_in_time(self, share: float, *, quickest: bool = False) -> float:
-        """Return how many runs fit into a share of the time that is left.
+        """Return the number of runs that fit into a share of the time left; infinite before any.
 
-        By what a run takes on average, or by the `quickest` one.
+        By the mean time of a run, or by that of the `quickest` one.
         """
         sampler = self._sampler
         cost = sampler.quickest_run if quickest else sampler.seconds_a_run or 0.0
@@ -144,98 +145,102 @@ class Budget:
 
     @property
     def most_outside(self) -> float:
-        """Runs after which bets on pairs outside of the declared inputs end."""
+        """The number of runs in all at which bets on pairs outside of the declared inputs end."""
         return self.used + OUTSIDE_SHARE * self.max_samples
 
     # Time
 
     @property
     def seconds(self) -> float:
-        """Seconds that have passed since the audit began."""
+        """Wall-clock seconds since the budget was made."""
         return clocks.seconds() - self._started
 
     @property
     def run_text(self) -> str:
-        """The time of a run, for people: ``2.1 ms``, ``0.3 s``."""
+        """The mean time of a run as text, such as ``2.1 ms`` or ``0.3 s``."""
         cost = self._sampler.time_a_run or 0.0
         return f"{1e3 * cost:.2g} ms" if cost < 0.0995 else f"{cost:.2g} s"
 
     def deadline_in(self, seconds: float) -> Deadline:
-        """Return a deadline in so many seconds from now."""
+        """Return a deadline that many seconds from now."""
         return Deadline(seconds)
 
     def bets_deadline(self) -> Deadline:
-        """Return when bets end, so that there is time to show what they found."""
+        """Return the deadline of bets, after which there is time to show a violation."""
         return self.deadline.sooner(1 - RESERVE)
 
     def has_time(self, deadline: Deadline, runs: float = 0.0) -> bool:
-        """Return whether so many runs end before a deadline; of none, whether it is to come."""
+        """Return whether `runs` runs would end before a deadline; for 0, if it is to come."""
         left, cost = deadline.remaining(), self._sampler.seconds_a_run or 0.0
         return runs * cost <= left if runs else left > 0
 
     def compute(self, function: Callable[[], T], deadline: Deadline, share: float = 1.0) -> T:
-        """Return the value of a function; raises OutOfTime after a share of the time left."""
+        """Run a function and return its value.
+
+        Raises OutOfTime after a share of the time until the deadline.
+        """
         return within(share * deadline.remaining(), function)
 
     def conclude(self, function: Callable[[], T]) -> T:
-        """Return the value of a function that shows a verdict which is known already."""
+        """Run a function that describes a verdict, and return its value.
+
+        Raises OutOfTime once the time of the audit, with its overtime, is up.
+        """
         return within(self.seconds_to_conclude, function)
 
     @property
     def seconds_to_conclude(self) -> float:
-        """Seconds left to show a verdict that is known already."""
+        """Seconds left of the time of the audit, with its overtime."""
         return self._end.remaining()
 
     @property
     def seconds_before_limit(self) -> float:
-        """Seconds left of max_seconds, however much of them the verdict took."""
+        """Seconds left of `max_seconds`, without overtime."""
         return self.max_seconds - self._end.spent()
 
     # A violation, from when the claim is refuted
 
     def start_reporting(self) -> None:
-        """Plan how a refuted claim is shown: by how many runs, and when these are cut off."""
+        """Set `shown_runs`, `report_deadline` and `deadline` for the report of a refuted claim."""
         spent, left = self._end.spent(), self.seconds_to_conclude
         self.shown_runs = max(SHOWN_RUNS, TIMES_SHOWN * self._sampler.runs)
         self.report_deadline = Deadline(min(max(SHOWN_SECONDS, SHOWN_SHARE * spent), left))
-        cost = self._sampler.seconds_a_run or 0.0
-        self.deadline = Deadline(left - min(CONFIRMING_RUNS * cost, CONFIRMING_TIME * left))
+        self.deadline = Deadline((1 - CONFIRMING_TIME) * left)
 
     @property
     def seconds_to_report(self) -> float:
-        """Seconds left for what is worth no longer wait than planned for a violation's report."""
+        """Seconds until `report_deadline`; all that are left if the claim is not refuted."""
         if self.report_deadline is None:
             return self.seconds_to_conclude
         return self.report_deadline.remaining()
 
-    def reporting_deadline(self, share: float) -> Deadline:
-        """Return when a share of the time for a violation's report has passed."""
-        return Deadline(share * self.seconds_to_report)
-
     def confirming_deadline(
         self, runs: int, *, at_most_end: bool = False, more: float = 0.0
     ) -> Deadline:
-        """Return the deadline of a step that confirms a violation by so many runs.
+        """Return the deadline of a step that confirms a violation by `runs` runs.
 
-        It has the seconds that are left to report it, or those of the runs if they take longer.
-        `at_most_end` is whether it may take all the time that is left, and `more` are seconds that
-        it may take beside.
+        The step has the seconds until `report_deadline`, or all that are left if `at_most_end`; in
+        any case those that the runs should take. `more` seconds are added.
         """
         least = max(runs * (self._sampler.seconds_a_run or 0.0), MIN_SECONDS)
         seconds = self.seconds_to_conclude if at_most_end else self.seconds_to_report
         return Deadline(max(seconds, least) + more)
 
     def counting_deadline(self, least: float) -> Deadline:
-        """Return when counts of a violation end: in `least` seconds, unless there are more."""
+        """Return the deadline for counting a violation, at least `least` seconds from now."""
         return max(self.report_deadline or self.deadline, Deadline(least), key=Deadline.remaining)
 
-    def explaining_deadline(self) -> Deadline:
-        """Return when the lines that leak are no longer looked for."""
-        quiet = min(QUIET_SECONDS, self.seconds_before_limit)
-        return Deadline(max(self.seconds_to_report, quiet))
+    @property
+    def seconds_to_explain(self) -> float:
+        """Seconds that one explainer may take to find the lines that leak."""
+        left = max(self.seconds_to_report, min(QUIET_SECONDS, self.seconds_before_limit))
+        return min(BLAME_SECONDS, max(left, MIN_BLAME_SECONDS))
 
     def refuse_hung(self, out: OutOfTime) -> None:
-        """Raise MechanismError if there was no time because the mechanism does not return."""
+        """Raise MechanismError if time was up because the mechanism does not return.
+
+        `out` then has the place in its code; else nothing is done.
+        """
         if out.stack:
             raise MechanismError(
                 f"{self._sampler.name} hangs: a run, or the reading of its output, did not end "
@@ -243,11 +248,6 @@ class Budget:
             ) from None
 
 
-def explaining_seconds(deadline: Deadline) -> float:
-    """Return in how many seconds one explainer has to be done."""
-    return min(BLAME_SECONDS, max(deadline.remaining(), MIN_BLAME_SECONDS))
-
-
 def agreeing(p_value: float, alpha: float, *, violated: bool) -> float:
-    """Return a p-value that rounding does not make disagree with the verdict of the same test."""
+    """Return the p-value, moved by rounding to the side of alpha that the verdict is on."""
     return min(p_value, alpha) if violated else max(p_value, math.nextafter(alpha, 1))

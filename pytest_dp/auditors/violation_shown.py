@@ -190,7 +190,7 @@ def _counted_fields(bets: BettingAudit, broken: PairState, played: BettingAudit)
     """
     session, bet = bets.session, broken.outputs.pairs
     fields: dict[str, Any] = {"lower": played.ledger.lower}
-    closer = session.budget.reporting_deadline(CLOSER_TIME)
+    closer = session.budget.deadline_in(CLOSER_TIME * session.budget.seconds_to_report)
     _look_closer(bets, broken, closer)
     distance = _in_time(bets, partial(_count_divergence, bets, broken, closer))
     if distance is not None:

@@ -149,8 +149,8 @@ FAULTS = (
     Fault(
         "exact-bounds-exchanged",
         "oracles/enumerated.py",
-        "return p - factor * (q + on_d2) - slack, p - factor * q + on_d + slack, worst",
-        "return p - factor * q + on_d - slack, p - factor * (q + on_d2) + slack, worst",
+        "return p - factor * (q + on_d2) - slack, p - factor * q + on_d + slack",
+        "return p - factor * q + on_d - slack, p - factor * (q + on_d2) + slack",
         "What was not enumerated widens the bounds to the unsound side.",
         EXACT + "test_bounds_are_sure_wherever_the_residual_is",
     ),
