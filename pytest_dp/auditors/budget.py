@@ -131,7 +131,7 @@ class Budget:
         return (1 - for_outside) * self.max_samples - self._reserve
 
     def limit_samples(self, most: int) -> None:
-        """Lower `max_samples` to `most` if it is larger."""
+        """Set `max_samples` to `most` if it is larger than that."""
         self.max_samples = min(self.max_samples, most)
 
     def runs_in_time(self, share: float, *, quickest: bool = False) -> float:
