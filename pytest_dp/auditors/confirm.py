@@ -184,7 +184,7 @@ def _refuse_other_errors(sampler: Sampler, item: Input, starts: Starts) -> None:
     """Raise CannotCopy if starts raise where the mechanism itself does not."""
     raised = [out for outputs in starts for out in outputs if isinstance(out, Raised)]
     total = sum(map(len, starts))
-    before, runs = sampler.raised(item)
+    before, runs = sampler.count_raised(item)
     if raised and runs and count_tests.two_samples((before, len(raised)), (runs, total)) < NOT_IID:
         where = "processes that start afresh" if sampler.forks else "copies of it"
         line = raised[0].message.strip().partition("\n")[0]

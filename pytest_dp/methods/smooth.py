@@ -43,7 +43,7 @@ from pytest_dp.oracles.deferred import (
 )
 from pytest_dp.oracles.enumerating import flatten_output
 from pytest_dp.outputs.raised import Raised
-from pytest_dp.running.calling import Call, Made
+from pytest_dp.running.calling import Call, RunCounter
 from pytest_dp.running.copies import Pristine
 from pytest_dp.running.deadline import Deadline, OutOfTime
 from pytest_dp.running.generator_stand_ins import (
@@ -327,7 +327,7 @@ class Smoothed:
         (mechanism, params), _ = Pristine((call.mechanism, call.params)).fresh()
         shadow(mechanism, NUMBER_TYPES)
         # These are no runs of the audit.
-        self._call = replace(call, mechanism=mechanism, params=params, made=Made())
+        self._call = replace(call, mechanism=mechanism, params=params, made=RunCounter())
 
     def chances(self, side: Side, vectors: Floats, asked: Sequence[Asked]) -> Floats:
         """Return the probability of each output, by outputs, vectors and draws."""
@@ -384,7 +384,7 @@ class Smoothed:
         smoothing = self.smoothing
         smoothing.start(path)
         try:
-            output = self._call.one(data(), stand_in(smoothing, RNG))
+            output = self._call.draw_one(data(), stand_in(smoothing, RNG))
         except (ClaimError, MechanismError) as error:  # as vectorised mechanisms raise
             raise CannotInstrument(str(error).partition("\n")[0]) from None
         if smoothing.abandoned:

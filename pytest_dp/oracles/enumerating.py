@@ -21,7 +21,7 @@ from pytest_dp.oracles.deferred import (
 from pytest_dp.oracles.enumerated import Distribution, group_outputs
 from pytest_dp.oracles.open_numbers import Enumeration
 from pytest_dp.outputs.raised import Raised, attributes
-from pytest_dp.running.calling import Call, Made
+from pytest_dp.running.calling import Call, RunCounter
 from pytest_dp.running.chunks import Input
 from pytest_dp.running.copies import CannotCopy
 from pytest_dp.running.deadline import Deadline, OutOfTime
@@ -152,7 +152,7 @@ class Paths:
         data: Any,
         instrument: Enumeration | None = None,
     ) -> None:
-        self.call = replace(call, made=Made())  # no runs of the audit
+        self.call = replace(call, made=RunCounter())  # no runs of the audit
         self.data = data if isinstance(data, Input) else Input(data)
         self.instrument = instrument or Enumeration()
         self.outputs: list[Any] = []

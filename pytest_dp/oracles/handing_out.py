@@ -16,7 +16,7 @@ from pytest_dp.basics.arrays import Floats
 from pytest_dp.oracles.standard_draws import StandardDraws, is_supported
 from pytest_dp.oracles.tracked import TrackedRun, tracked_draws
 from pytest_dp.outputs.raised import same
-from pytest_dp.running.calling import Call, Made
+from pytest_dp.running.calling import Call, RunCounter
 from pytest_dp.running.chunks import Input
 from pytest_dp.running.deadline import Deadline, OutOfTime
 from pytest_dp.running.generator_stand_ins import (
@@ -265,7 +265,7 @@ class Replayer:
         """Go on with a new copy of the mechanism."""
         given = [item.fresh() for item in self._items]
         copied, own = self._original.copy_alone(*given)
-        self._call = replace(copied, made=Made())  # these are no samples
+        self._call = replace(copied, made=RunCounter())  # these are no samples
         self._fresh: list[Callable[[], Any]] = [
             item.fresh if mine is theirs else partial(copy.deepcopy, mine)
             for item, mine, theirs in zip(self._items, own, given, strict=True)
@@ -295,5 +295,7 @@ class Replayer:
         self.runs += 1
         self._instrument.begin(numbers, shift or {}, gap, tracked=tracked)
         given, rng = self._fresh[side](), stand_in(self._instrument, RNG)
-        output = self._call.one(given, rng) if rows == 1 else self._call.rows(given, rows, rng)
+        output = (
+            self._call.draw_one(given, rng) if rows == 1 else self._call.draw_rows(given, rows, rng)
+        )
         return self._instrument.end(output)

@@ -27,7 +27,7 @@ from pytest_dp.oracles.enumerated import EnumeratedPair
 from pytest_dp.oracles.handing_out import Replayer
 from pytest_dp.oracles.standard_draws import Numbers, Plan
 from pytest_dp.privacy import Guarantee
-from pytest_dp.running.calling import Call, Made
+from pytest_dp.running.calling import Call, RunCounter
 from pytest_dp.running.copies import Pristine
 from pytest_dp.running.deadline import Deadline, interruptible
 from pytest_dp.running.generator_stand_ins import CannotInstrument
@@ -74,12 +74,12 @@ def doubt_about(call: Call, data: Any, deadline: Deadline) -> str:
     Raises what the mechanism raises, and OutOfTime if the deadline passes.
     """
     copied, (on_copy,) = call.copied(data)
-    copied = replace(copied, made=Made())  # these are no samples
+    copied = replace(copied, made=RunCounter())  # these are no samples
     before = content_of(copied)
     sequence = np.random.SeedSequence(0)
     with interruptible(deadline, None), seed_randomness(sequence, copied.captured) as rng:
         for _ in range(RUNS):
-            copied.one(on_copy, rng)
+            copied.draw_one(on_copy, rng)
     has_cached = any(cache.cache_info().currsize for cache in _caches(copied))
     if has_cached or content_of(copied) != before:
         return KEEPS

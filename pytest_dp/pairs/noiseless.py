@@ -295,7 +295,7 @@ class NoiselessRunner:
         fixed = self._fixed
         fixed.start(point, moved)
         try:
-            output = self._call.one(_copy_input(data), stand_in(fixed, RNG))
+            output = self._call.draw_one(_copy_input(data), stand_in(fixed, RNG))
         except _TooManyDraws:
             self._endless[point] += 1
             return None

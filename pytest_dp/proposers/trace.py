@@ -216,7 +216,7 @@ def trace_run(call: Call, data_of: Callable[[Trace], Any], deadline: Deadline) -
         data = data_of(trace)
         shadow(copied.mechanism, CONVERSIONS)
         with apply_instrument(instrument, deadline), arrays_of_stand_ins().in_place():
-            output = copied.one(data, stand_in(instrument, RNG))
+            output = copied.draw_one(data, stand_in(instrument, RNG))
     except (CannotCopy, CannotInstrument, ClaimError, MechanismError, OutOfTime):
         return None
     for part in parts_of_output(output):

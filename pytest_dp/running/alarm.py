@@ -12,7 +12,6 @@ from __future__ import annotations
 import gc
 import itertools
 import math
-import os
 import signal
 import sys
 import threading
@@ -20,25 +19,25 @@ import traceback
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from types import CodeType, FrameType, FunctionType, MethodType
 from typing import Any, TypeVar
 
 from pytest_dp.basics import clocks
+from pytest_dp.basics.whose_code import OURS
 from pytest_dp.running.calling import Call
 
 HUNG_SECONDS = 5.0
 """Seconds for a run that stands still, or a worker beyond its deadline. More: hangs are found
 later; fewer: slow runs count as hangs."""
 AGAIN_SECONDS = 1.0
-"""Seconds until an alarm rings again. More: code that swallows what is raised goes on for longer;
-fewer: what ends in time is rung at more often."""
+"""Seconds until an alarm rings again after it has raised. More: code that swallows the exception
+goes on for longer; fewer: code that cleans up is interrupted more often."""
 
 RETRY_SECONDS = 0.01
-"""Seconds until an alarm rings again that could not raise; more wait longer, less load the run."""
+"""Seconds until an alarm rings again that could not raise. More wait longer, fewer load the run."""
 LOOK_TIMES = 4.0
-"""The same, in times that a look at what it would interrupt has taken: with fewer, looks keep the
-code from going on."""
+"""Times that a look at the interrupted frames has taken, after which the alarm rings again. With
+fewer, looks keep the code from going on."""
 MIN_SECONDS = 1e-3
 """Seconds until an alarm rings whose time has passed; 0 would switch it off."""
 
@@ -50,9 +49,6 @@ With fewer, the function inside of such objects is not found; more take longer t
 
 T = TypeVar("T")
 
-_HOUSE = str(Path(__file__).parent.parent) + os.sep
-
-
 _FINALIZING = {
     function.__code__.co_filename for function in (weakref.finalize.__call__, weakref.WeakSet.add)
 }
@@ -60,11 +56,17 @@ _FINALIZING = {
 
 
 class TimeUp(BaseException):
-    """Raised by the alarm; not an `Exception`, so that mechanisms do not swallow it."""
+    """Raised by the alarm; not an `Exception`, so that mechanisms do not swallow it.
+
+    `frames` are those of other code than ours, the innermost first. `is_delicate` says that nothing
+    may be raised there now; `waited`, that it had to wait for native code; `computing` and
+    `auditing`, whether a computation or a whole audit was interrupted; else it was a run.
+    `runs_done` are the runs of the same call that had ended, and `watch` has the call's effort.
+    """
 
     def __init__(self, frame: FrameType | None) -> None:
         super().__init__()
-        self.waited = self.delicate = importing = False
+        self.waited = self.is_delicate = importing = False
         self.runs_done, self.watch = 0, clocks.Stopwatch()
         self.frames = frames = list[FrameType]()
         self.caller: FrameType | None = None
@@ -73,7 +75,7 @@ class TimeUp(BaseException):
             if frame.f_code in _CALLERS:
                 self.caller = frame
                 break
-            self.delicate |= _finalizes(frame)
+            self.is_delicate |= _finalizes(frame)
             importing |= frame.f_code.co_filename == "<frozen importlib._bootstrap>"
             frames.append(frame)
             frame = frame.f_back
@@ -85,17 +87,17 @@ class TimeUp(BaseException):
         self.computing = code is compute_interruptibly.__code__
         self.auditing = code is audit_interruptibly.__code__
         # Half an import is worth less than none, but a mechanism may hang in one.
-        self.delicate |= importing and self.computing
+        self.is_delicate |= importing and self.computing
 
     def safe_frames(self) -> Sequence[FrameType]:
-        """Return the frames in which it may be raised: those that are above native callbacks."""
+        """Return the frames in which the alarm may raise: those above all native callbacks."""
         safe = above_native_code(self.frames)
         return safe if self.caller is None else [*safe, self.caller]
 
     @property
     def stack(self) -> str:
-        """Where somebody else's code was."""
-        theirs = [frame for frame in self.frames if not frame.f_code.co_filename.startswith(_HOUSE)]
+        """The lines at which other code than that of this package was interrupted, as a text."""
+        theirs = [frame for frame in self.frames if not frame.f_code.co_filename.startswith(OURS)]
         lines = (traceback.format_stack(frame, 1) for frame in reversed(theirs))
         return "".join(itertools.chain.from_iterable(lines)).rstrip()
 
@@ -108,12 +110,12 @@ def _finalizes(frame: FrameType) -> bool:
 
 
 def compute_interruptibly(compute: Callable[[], T]) -> T:
-    """Compute, where an alarm may interrupt."""
+    """Run a computation and return its value; an alarm may raise `TimeUp` in it."""
     return compute()
 
 
 def audit_interruptibly(audit: Callable[[], T]) -> T:
-    """Do all that an audit does, where an alarm may interrupt: it hangs."""
+    """Run a whole audit and return its value; an alarm of audits may raise `TimeUp` in it."""
     return audit()
 
 
@@ -125,14 +127,14 @@ _CALLERS = {
         audit_interruptibly,
     )
 }
-"""What runs mechanisms, and reads what they return; what computes; what audits."""
+"""Functions in whose frames an alarm may raise: they run mechanisms, computations and audits."""
 
 
 def above_native_code(frames: Sequence[FrameType]) -> Sequence[FrameType]:
-    """Return the frames, which begin with the innermost, that are above all native callbacks.
+    """Return the frames above all native callbacks; all frames if there is no callback.
 
-    They are all of the frames where no native code is below. A function that is a callback counts
-    as called by native code, even where Python has called it.
+    The innermost frame comes first. A function that is a callback counts as called by native code,
+    even where Python has called it.
     """
     codes = callback_codes()
     inside = [at for at, frame in enumerate(frames) if frame.f_code in codes]
@@ -145,10 +147,7 @@ def callback_codes() -> set[CodeType]:
 
 
 def _callbacks() -> Iterator[Any]:
-    """Yield what callbacks call.
-
-    The collector knows all callbacks: one that it does not know would have been freed.
-    """
+    """Yield the objects that callbacks of ctypes and cffi call, found by the garbage collector."""
     ctypes, cffi = sys.modules.get("ctypes"), sys.modules.get("_cffi_backend")
     pointer = ctypes.PYFUNCTYPE(None).__base__ if ctypes else None
     described = cffi.CType if cffi else None
@@ -163,7 +162,7 @@ def _callbacks() -> Iterator[Any]:
 
 
 def _entry_codes(called: Any, levels: int) -> Iterator[CodeType]:
-    """Yield the code that calling an object may enter first."""
+    """Yield the code that calling an object may enter first, inside of so many `levels`."""
     if type(called) is FunctionType:
         yield called.__code__
     elif type(called) in (MethodType, staticmethod, classmethod):
@@ -191,23 +190,23 @@ class _Theirs:
         self.at = clocks.seconds() + left if left else math.inf
 
     def ring(self, signum: int, frame: FrameType | None) -> None:
-        """Call the handler if it is time; it may raise."""
+        """Call the handler of the other alarm if its time has come; the handler may raise."""
         now = clocks.seconds()
         if now < self.at:
             return
         self.at = now + self.interval if self.interval else math.inf
         self.handler(signum, frame)
 
-    def left(self) -> float:
-        """Return the seconds until it rings."""
+    def seconds_left(self) -> float:
+        """Return the seconds until the other alarm rings; infinite if it never does."""
         return max(self.at - clocks.seconds(), MIN_SECONDS)
 
 
 class Alarm:
-    """An alarm that raises `TimeUp` in a run, a computation or an audit, when no time is `left`.
+    """An alarm that raises `TimeUp` in a run or a computation once `left()` is 0 or less.
 
-    It rings again, should the mechanism swallow everything that is raised in it. `raised` is what
-    it has raised so far.
+    It rings again, should the mechanism swallow every exception. `raised` are the exceptions so
+    far. One that is `of_audit` interrupts the whole audit, too.
     """
 
     def __init__(self, left: Callable[[], float], *, of_audit: bool = False) -> None:
@@ -220,7 +219,7 @@ class Alarm:
 
     @contextmanager
     def set(self) -> Iterator[list[TimeUp]]:
-        """Ring in the block; an alarm from before rings on after it."""
+        """Set the alarm within the block; an alarm that was set before rings on after it."""
         tracer = sys.gettrace()
         earlier = signal.signal(signal.SIGALRM, self._ring)
         self._next(self._left())
@@ -232,34 +231,38 @@ class Alarm:
             if self._outer is not None:
                 self._outer._next(self._outer._at - clocks.seconds())  # noqa: SLF001
             elif self._theirs.at < math.inf:
-                left = self._theirs.left()
+                left = self._theirs.seconds_left()
                 signal.setitimer(signal.ITIMER_REAL, left, self._theirs.interval)
             if self._is_traced:
                 sys.settrace(tracer)
 
     @staticmethod
     def stop() -> None:
-        """Ring no more."""
+        """Switch the timer of this process off: no alarm rings any more."""
         signal.setitimer(signal.ITIMER_REAL, 0)
 
     def _next(self, seconds: float) -> None:
-        """Ring after so many seconds, or earlier if somebody else's alarm does."""
+        """Set the timer to so many seconds, or to fewer if somebody else's alarm rings earlier."""
         self._at = clocks.seconds() + seconds
-        left = max(min(seconds, self._theirs.left()), MIN_SECONDS)
+        left = max(min(seconds, self._theirs.seconds_left()), MIN_SECONDS)
         signal.setitimer(signal.ITIMER_REAL, left if left < math.inf else 0)
 
     def _ring(self, signum: int, frame: FrameType | None) -> None:
-        """Do what is due, unless that is under way: on a busy machine, it takes a while."""
+        """Handle the signal, unless an earlier one is being handled, as on a busy machine."""
         if self._is_ringing:
             self._next(AGAIN_SECONDS)
             return
         self._is_ringing = True
         try:
-            self._do_what_is_due(signum, frame)
+            self._interrupt_if_due(signum, frame)
         finally:
             self._is_ringing = False
 
-    def _do_what_is_due(self, signum: int, frame: FrameType | None) -> None:
+    def _interrupt_if_due(self, signum: int, frame: FrameType | None) -> None:
+        """Raise `TimeUp` if there is no time left and the frame is safe; else set the timer again.
+
+        Where the frame is below native code, the exception is raised once that has returned.
+        """
         started = clocks.seconds()
         self._next(AGAIN_SECONDS)
         self._theirs.ring(signum, frame)
@@ -272,7 +275,7 @@ class Alarm:
                 self._outer._ring(signum, frame)  # noqa: SLF001
                 self._next(AGAIN_SECONDS)
             return
-        if up.delicate:
+        if up.is_delicate:
             self._next(RETRY_SECONDS)
             return
         safe = up.safe_frames()
@@ -287,7 +290,7 @@ class Alarm:
         raise up
 
     def _raise_on_next_line(self, up: TimeUp, frames: Sequence[FrameType]) -> None:
-        """Raise as soon as one of these frames goes on with another line.
+        """Trace these frames, and raise as soon as one of them goes on with another line.
 
         That gets out of a handler that swallows everything, and waits for native code to return.
         """
@@ -305,7 +308,7 @@ class Alarm:
 
 
 def is_free() -> bool:
-    """Return whether an alarm can be set here; one of somebody else has to be callable."""
+    """Return whether an alarm can be set: on this system, in this thread, beside other alarms."""
     if not hasattr(signal, "setitimer"):
         return False
     if threading.current_thread() is not threading.main_thread():

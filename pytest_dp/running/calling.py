@@ -1,7 +1,7 @@
-"""The calling convention: which argument of the mechanism takes what.
+"""Calls of a mechanism: which argument takes the data, the generator and the number of draws.
 
-Each output is copied as it comes: the same array or list again would show what the last run gave.
-Noise that draws of one vectorised call share makes one run out of two: ``np.repeat(noise, 2)``,
+Each output is copied as it comes, as the mechanism may change or reuse the object later.
+Rows of a vectorised call that share their noise are one run, not two: ``np.repeat(noise, 2)``,
 ``np.tile``, a shuffled copy and antithetic noise (z and -z) all look right row by row. Rows that
 agree by chance, as those of few values do, agree in other calls as well.
 """
@@ -46,14 +46,14 @@ shared late is not seen."""
 
 
 @dataclass(slots=True)
-class Made:
-    """How many runs of a mechanism and its copies were made, for whatever purpose."""
+class RunCounter:
+    """Counts the runs of a mechanism and of its copies, for any purpose."""
 
     runs: int = 0
     looks: int = 0
-    """How often calls were looked at again, as rows seemed to share their noise."""
+    """How often further calls were made, as rows seemed to share their noise."""
     watch: clocks.Stopwatch = field(default_factory=clocks.Stopwatch, compare=False)
-    """The effort since the last call of the mechanism began: an alarm tells by it what hangs."""
+    """The effort since the last call of the mechanism began, by which an alarm sees what hangs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,52 +68,52 @@ class Call:
     size: str | None = None
     """Parameter that takes the number of draws; None for one draw a call."""
     input: Callable[[], Any] | None = None
-    """Gives a fresh input for every run, for mechanisms that change it."""
+    """Returns a new copy of the input for each run; None if all runs share the input."""
     pristine: Pristine | None = None
-    """Of the mechanism and its params; None where it is not to be copied."""
+    """The snapshot of the mechanism and its params; None if there are to be no copies."""
     captured: Captured = NO_GENERATORS
     """The generators in the mechanism and its params."""
-    made: Made = field(default_factory=Made, compare=False)
+    made: RunCounter = field(default_factory=RunCounter, compare=False)
 
-    def of(self, mechanism: Callable[..., Any], params: dict[str, Any]) -> Call:
-        """Return the same call of another mechanism, with the generators that it captured."""
+    def with_mechanism(self, mechanism: Callable[..., Any], params: dict[str, Any]) -> Call:
+        """Return the call of another mechanism, in which it looks for captured generators."""
         captured = find(mechanism, params)
         return replace(self, mechanism=mechanism, params=params, captured=captured)
 
     def manner(self) -> tuple[str, dict[str, Any], str | None, str | None]:
-        """Return all but the mechanism itself, or the object that it is a method of."""
+        """Return the arguments of `in_manner`: the name of the method, if any, and keywords."""
         method = self.mechanism.__name__ if isinstance(self.mechanism, types.MethodType) else ""
         return method, self.params, self.rng, self.size
 
     def in_manner(
         self, method: str, params: dict[str, Any], rng: str | None, size: str | None
     ) -> Call:
-        """Return a call with other keywords, of this mechanism or a method of its object."""
+        """Return a call with these keywords, of this mechanism or of a `method` of its object."""
         mechanism: Any = self.mechanism
         mechanism = getattr(mechanism.__self__, method) if method else mechanism
-        return replace(self, rng=rng, size=size).of(mechanism, params)
+        return replace(self, rng=rng, size=size).with_mechanism(mechanism, params)
 
     def copied(self, *inputs: Any) -> tuple[Call, list[Any]]:
-        """Return a copy of the mechanism that was never run, and inputs that go with it.
+        """Copy the mechanism as it was before its first run; return the copy and matching inputs.
 
-        Raises CannotCopy if there is none.
+        Objects in the inputs get the copied classes. Raises CannotCopy if there can be no copy.
         """
         copied, data = self.copy_alone(*inputs)
-        return self.of(copied.mechanism, copied.params), data
+        return self.with_mechanism(copied.mechanism, copied.params), data
 
     def copy_alone(self, *inputs: Any) -> tuple[Call, list[Any]]:
-        """Copy without looking for generators in the mechanism: for runs that need no seed."""
+        """Copy as `copied` does, but leave captured generators as they are: they are not seeded."""
         if self.pristine is None:
             raise CannotCopy("is not to be copied")
         (mechanism, params), data = self.pristine.fresh(*inputs)
         return replace(self, mechanism=mechanism, params=params), data
 
     def spare(self, data: Any) -> tuple[Call, Any]:
-        """Return a copy that stays, to look at some runs again, with an input that goes with it."""
+        """Return the one copy that is used again and again for checks, and a matching input."""
         assert self.pristine is not None
         (mechanism, params), data = self.pristine.spare(data)
         if self.captured.generators:
-            return self.of(mechanism, params), data
+            return self.with_mechanism(mechanism, params), data
         return replace(self, mechanism=mechanism, params=params), data
 
     def draw(
@@ -123,9 +123,11 @@ class Call:
         generator: np.random.Generator,
         before: Callable[[int], None] | None = None,
     ) -> Outputs:
-        """Return `count` outputs on `data`: a list, or an array with samples as its first axis.
+        """Run the mechanism, and return `count` outputs: a list, or an array with samples first.
 
-        Where there is one draw a call, `before` is called ahead of each, with its number.
+        A run that raises gives a `Raised`. Where there is one draw a call, `before` is called with
+        the number of the run ahead of each. Raises MechanismError if a vectorised mechanism raises,
+        and ClaimError if it returns another number of outputs, or rows that share their noise.
         """
         keywords = self._keywords(generator)
         if self.size is not None:
@@ -138,17 +140,17 @@ class Call:
             run_once = lambda: self._call(fresh(), keywords)()  # noqa: E731
         return self._collect(run_once, count, before)
 
-    def one(self, data: Any, generator: np.random.Generator) -> Any:
-        """Return one output; of a vectorised call that is asked for one, unchecked."""
-        (output,) = (self.draw if self.size is None else self.rows)(data, 1, generator)
+    def draw_one(self, data: Any, generator: np.random.Generator) -> Any:
+        """Run the mechanism once and return the output; no row of a vectorised one is checked."""
+        (output,) = (self.draw if self.size is None else self.draw_rows)(data, 1, generator)
         return output
 
-    def rows(self, data: Any, count: int, generator: np.random.Generator) -> Outputs:
-        """Return the outputs of one vectorised call, unchecked."""
+    def draw_rows(self, data: Any, count: int, generator: np.random.Generator) -> Outputs:
+        """Run one vectorised call and return its outputs, without a check for shared noise."""
         return self._draw_vectorized(data, count, self._keywords(generator))
 
     def _call(self, data: Any, keywords: dict[str, Any]) -> Callable[[], Any]:
-        """Return a call of the mechanism, with parameters if these come with the input."""
+        """Return a function that calls the mechanism, with the parameters of a `WithParams`."""
         if isinstance(data, WithParams):
             return partial(self.mechanism, data.data, **{**keywords, **data.params})
         return partial(self.mechanism, data, **keywords)
@@ -165,6 +167,7 @@ class Call:
         count: int,
         before: Callable[[int], None] | None,
     ) -> list[Any]:
+        """Call `run_once` so many times and return the outputs; errors are outputs, as `Raised`."""
         outputs: list[Any] = []
         self.made.runs += count
         self.made.watch = clocks.Stopwatch()
@@ -183,6 +186,7 @@ class Call:
         return outputs
 
     def _draw_vectorized(self, data: Any, count: int, keywords: dict[str, Any]) -> Outputs:
+        """Run one call of `count` draws, and return a copy of the outputs; errors as `draw`."""
         keywords[self.size or ""] = count
         self.made.runs += count
         self.made.watch = clocks.Stopwatch()
@@ -241,7 +245,7 @@ def row_keys(outputs: Any) -> Floats:
 
 
 def look_shared(row_keys: Floats) -> bool:
-    """Return whether half of the rows or more are equal to another one, or mirror it."""
+    """Return whether half of the rows or more are equal to another row, or mirror it."""
     return any(
         2 * len(np.unique(values)) <= len(values) for values in _values_and_distances(row_keys)
     )
@@ -272,7 +276,7 @@ def _pairs(values: Floats) -> int:
 
 
 def _checked_name(mechanism: Any) -> str:
-    """Return the name of what a claim is on, which must be a plain function."""
+    """Return the name of a mechanism; raise ClaimError if it cannot be called or is async."""
     if not callable(mechanism):
         raise ClaimError(f"The mechanism is {mechanism!r}, which is not callable. Give a function.")
     name: str = getattr(mechanism, "__name__", repr(mechanism))
@@ -296,9 +300,9 @@ def _takes(signature: inspect.Signature, parameter: str) -> bool:
 def _generator_parameter(
     signature: inspect.Signature, arguments: Arguments, written: str
 ) -> str | None:
-    """Return the parameter that takes a random generator, if the claim gives it nothing else.
+    """Return the parameter that takes a random generator; None if the mechanism has none.
 
-    One of another name than the usual `rng` was asked for: it must be there.
+    Raises ClaimError if the claim names another parameter than `rng`, and there is no such one.
     """
     name, usual = arguments.rng, arguments.rng == "rng"
     if name in {*arguments.params, *arguments.drawn}:
@@ -313,10 +317,10 @@ def _generator_parameter(
 
 
 def prepare(mechanism: Any, arguments: Arguments) -> Call:
-    """Check that the claim fits the mechanism's signature.
+    """Return the call of a mechanism that a claim describes.
 
-    Raises ClaimError if it is not a plain function of the data with the parameters that the claim
-    names.
+    Raises ClaimError if the mechanism is not a plain function of the data with the parameters that
+    the claim names.
     """
     name = _checked_name(mechanism)
     params = dict(arguments.params)
@@ -349,7 +353,7 @@ def prepare(mechanism: Any, arguments: Arguments) -> Call:
 
 
 def _ends_all(error: BaseException) -> bool:
-    """Return whether an error ends all runs: an alarm, or that there can be no run."""
+    """Return whether an error is no output, but ends all runs: an alarm, or `CannotRun`."""
     return not isinstance(error, Exception | SystemExit) or isinstance(error, CannotRun)
 
 

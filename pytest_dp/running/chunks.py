@@ -2,8 +2,7 @@
 
 Chunks are the unit that is shared out between processes. How a draw is cut into chunks, and which
 stream each one uses, depends on nothing but the draw itself, so the outputs are the same whichever
-process runs them. Chunks are measured where they are drawn: of each, only what the guards need
-remains.
+process runs them. The outputs of a chunk are measured where they are drawn, and a `Summary` stays.
 """
 
 from __future__ import annotations
@@ -41,18 +40,19 @@ MIN_CHUNK = 64
 """Runs of a chunk of a small draw, if it has so many. More: few processes have work; fewer: each
 chunk's overhead counts."""
 MIN_SHARED = 256
-"""The same where runs share their random numbers: the sources of each chunk are set up first."""
+"""Runs of a chunk of a small draw whose runs share their random numbers: the sources of each chunk
+are set up first."""
 MAX_CHUNKS = 16
 """Chunks of a large draw, if none gets too large. More: overhead; fewer: processes wait."""
 MAX_SLOW_CHUNKS = 32
-"""The same of a slow mechanism."""
+"""Chunks of a large draw of a slow mechanism, whose runs take longer than the overhead."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """So many runs, with the stream of this key.
+    """A number of runs (`count`), with the stream of random numbers that `key` names.
 
-    If it is shared, run i of the chunk draws on the same random numbers on every input.
+    If it is `shared`, run i of the chunk draws on the same random numbers on every input.
     """
 
     count: int
@@ -65,49 +65,53 @@ class Summary:
     """A summary of a chunk, which is kept when its outputs are gone."""
 
     runs: int
-    """With those whose outputs were only looked at."""
+    """Runs that were made, with those whose outputs served a check only."""
     seconds: float
-    """Of effort, inside the mechanism."""
+    """Seconds of effort inside the mechanism; see `clocks.Stopwatch`."""
     changed_input: bool = False
+    """Whether the mechanism changes its input, so that each run got a copy."""
     noise: bytes | None = None
-    """Of a shared vectorised chunk: a digest, to be the same on every input."""
+    """A digest of the noise, which is to be the same on every input; None unless the chunk is
+    shared and the mechanism vectorised."""
     unseeded: bool = False
     """Whether outputs vary, and no generator within reach was drawn from."""
     worked: int = 0
-    """Runs that returned; none in an array, like `raised`."""
+    """Runs that returned; 0 if the outputs are an array."""
     raised: int = 0
+    """Runs that raised; 0 if the outputs are an array."""
     streak: int = 0
-    """Runs at the end that raised."""
+    """Runs at the end of the chunk that raised, without one between that returned."""
     last: Raised | None = None
-    """The last output, if it raised."""
+    """The last output, if that run raised; else None."""
     kind: str = ""
-    """Of an array: whether it holds numbers, truths, texts or objects."""
+    """What an array holds, such as ``"numbers"``; empty if the outputs are no array."""
     passed: float = 0.0
-    """Seconds that have passed inside the mechanism: of one that waits, more than its effort."""
+    """Seconds that have passed inside the mechanism: more than its effort if it waits."""
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
-    """The outputs of a chunk, and what is told of it."""
+class ChunkOutput:
+    """The outputs of a chunk, and their summary."""
 
     outputs: Outputs
-    told: Summary
+    summary: Summary
 
 
 _KINDS = {**dict.fromkeys("iufc", "numbers"), "b": "truths", "U": "texts", "S": "bytes"}
 
 
-def finish_chunk(outputs: Outputs, told: Summary) -> Done:
-    """Return a chunk of these outputs, with its summary completed."""
+def summarise_outputs(outputs: Outputs, summary: Summary) -> ChunkOutput:
+    """Return a chunk's outputs with its summary, completed by what the outputs are."""
     if isinstance(outputs, np.ndarray):
-        return Done(outputs, replace(told, kind=_KINDS.get(outputs.dtype.kind, "objects")))
+        kind = _KINDS.get(outputs.dtype.kind, "objects")
+        return ChunkOutput(outputs, replace(summary, kind=kind))
     if Raised not in set(map(type, outputs)):
-        return Done(outputs, replace(told, worked=len(outputs)))
+        return ChunkOutput(outputs, replace(summary, worked=len(outputs)))
     raised = [isinstance(output, Raised) for output in outputs]
     streak = sum(1 for _ in takewhile(bool, reversed(raised)))
     worked, last = len(outputs) - sum(raised), outputs[-1] if streak else None
-    told = replace(told, worked=worked, raised=sum(raised), streak=streak, last=last)
-    return Done(outputs, told)
+    summary = replace(summary, worked=worked, raised=sum(raised), streak=streak, last=last)
+    return ChunkOutput(outputs, summary)
 
 
 LEAF_BYTES = 32
@@ -115,7 +119,7 @@ LEAF_BYTES = 32
 
 
 def at_a_time(outputs: Outputs) -> int:
-    """Return how many outputs such as these there should be in memory at a time."""
+    """Return how many outputs of the size of these fit into `MAX_BYTES`; at least 1."""
     sizes = [
         output.nbytes
         if isinstance(output, np.ndarray | np.generic)
@@ -132,7 +136,7 @@ def _length(output: Any) -> int:
 def cut_draw(
     draw: Chunk, vectorized: bool, *, slow: bool = False, limit: int = MAX_VECTORIZED
 ) -> list[Chunk]:
-    """Cut a draw into chunks: as few as pays, or as many as go round for slow mechanisms.
+    """Cut a draw into chunks: more chunks for slow mechanisms, which are shared out to processes.
 
     No chunk has more than ``limit + 1`` runs.
     """
@@ -152,9 +156,13 @@ def cut_draw(
 
 
 class Input:
-    """An input of the mechanism, kept safe from a mechanism that changes what it is given."""
+    """An input of the mechanism, and its pickle, which restores it if the mechanism changes it.
+
+    `live` is the input, a copy of the data.
+    """
 
     frozen: bytes | None = None
+    """The pickle; None if the input cannot be pickled."""
 
     def __init__(self, data: Any) -> None:
         try:
@@ -173,27 +181,27 @@ class Input:
     def __setstate__(self, state: Any) -> None:
         self._load(pickle_data(state))
 
-    def like(self, data: Any) -> Input:
-        """Return an input of such data; itself if it is the very same."""
+    def with_data(self, data: Any) -> Input:
+        """Return an input of these data; this input if it has the same object already."""
         return self if data is self.live else Input(data)
 
     def fresh(self) -> Any:
-        """Return a copy that may be changed."""
+        """Return a copy of the data that the mechanism may change."""
         return copy_data(self.live) if self.frozen is None else pickle.loads(self.frozen)
 
-    def unchanged(self) -> bool:
-        """Return whether the run left the input unchanged; restore it if not.
+    def restore_if_changed(self) -> bool:
+        """Restore the input if a run has changed its content; return whether it had.
 
         A data frame may keep its values in another way once it was read, such as by ``.values``:
-        what counts is what it holds.
+        the content is what it holds.
         """
         if self.frozen is None or pickle_data(self.live) == self.frozen:
-            return True
+            return False
         changed, self.live = self.live, self.fresh()
         if _content_key(changed) != _content_key(self.live):
-            return False
+            return True
         self.live, self.frozen = changed, pickle_data(changed)
-        return True
+        return False
 
 
 def _content_key(data: Any) -> Any:
@@ -202,7 +210,7 @@ def _content_key(data: Any) -> Any:
 
 
 def pickle_data(data: Any) -> bytes:
-    """Pickle data, classes by their names where they have some."""
+    """Pickle data by the standard library, or by `copies.dumps` if that cannot pickle them."""
     try:
         return pickle.dumps(data, pickle.HIGHEST_PROTOCOL)
     except Exception:  # lambdas, classes of a notebook
@@ -217,9 +225,9 @@ class Runner:
     copies: bool = False
     """Whether every run gets a copy of its input, as the mechanism changes what it is given."""
     idle: frozenset[int] = frozenset()
-    """Sources of random numbers that a trial found unused; see `generators.RunStreams`."""
+    """Numbers of the sources that a trial found unused; see `generators.RunStreams`."""
     seconds_a_run: float | None = None
-    """Measured so far."""
+    """Seconds of effort of one run, as measured so far; None before the first."""
 
     def on(self, call: Call, dataset: Input) -> Call:
         """Return the call, with a fresh input for every run if the mechanism changes it."""
@@ -227,9 +235,10 @@ class Runner:
 
     def run(
         self, call: Call, dataset: Input, chunks: list[Chunk], deadline: Deadline
-    ) -> Iterator[Done]:
-        """Run chunks in order; a chunk that has changed its input again, on copies of it.
+    ) -> Iterator[ChunkOutput]:
+        """Run chunks in order, and yield the outputs of each.
 
+        A chunk that has changed its input is run once more, with a copy of the input for each run.
         Raises OutOfTime if the deadline passes first, and CannotCouple if a shared chunk turns out
         not to be a function of its input and its streams.
         """
@@ -238,22 +247,26 @@ class Runner:
             made = call.made.runs
             try:
                 done = runner.once(call, dataset, chunk, deadline)
-                is_changed = not runner.copies and not dataset.unchanged()
+                is_changed = not runner.copies and dataset.restore_if_changed()
             except CannotCouple:
-                if runner.copies or dataset.unchanged():
+                if runner.copies or not dataset.restore_if_changed():
                     raise
                 is_changed = True
             if is_changed:  # the outputs cannot be trusted
                 wasted = call.made.runs - made
                 runner = replace(runner, copies=True)
                 done = runner.once(call, dataset, chunk, deadline)
-                done = replace(done, told=replace(done.told, runs=wasted + done.told.runs))
-            runs, spent = runs + chunk.count, spent + done.told.seconds
+                summary = replace(done.summary, runs=wasted + done.summary.runs)
+                done = replace(done, summary=summary)
+            runs, spent = runs + chunk.count, spent + done.summary.seconds
             runner = replace(runner, seconds_a_run=spent / runs)
             yield done
 
-    def once(self, call: Call, dataset: Input, chunk: Chunk, deadline: Deadline) -> Done:
-        """Return a chunk, whatever becomes of the input."""
+    def once(self, call: Call, dataset: Input, chunk: Chunk, deadline: Deadline) -> ChunkOutput:
+        """Run one chunk and return its outputs; the input may be changed.
+
+        Raises OutOfTime if the deadline passes first, and CannotCouple as `run` does.
+        """
         if deadline.remaining() <= 0:
             raise OutOfTime
         sequence = stream(self.seed, *chunk.key)
@@ -275,8 +288,8 @@ class Runner:
                 seconds, passed = started.spent(), started.passed()
                 untouched = states(generator, call.captured) == before
                 unseeded = untouched and not all_equal(outputs)
-        told = Summary(call.made.runs - made, seconds, self.copies, noise, unseeded, passed=passed)
-        return finish_chunk(outputs, told)
+        counts = call.made.runs - made, seconds, self.copies
+        return summarise_outputs(outputs, Summary(*counts, noise, unseeded, passed=passed))
 
 
 T = TypeVar("T")
@@ -287,7 +300,7 @@ Work = tuple[Input, list[Chunk]]
 def jobs_of(
     works: list[Work], n_jobs: int, seconds_a_run: float | None
 ) -> list[tuple[int, list[Chunk]]]:
-    """Cut works into jobs, each with the number of its work: several for every process."""
+    """Cut works into jobs, several for every process; return the number of the work of each job."""
     runs = sum(chunk.count for _, chunks in works for chunk in chunks)
     a_job = min(MIN_JOB_SECONDS / (seconds_a_run or MIN_JOB_SECONDS), runs / (4 * n_jobs))
     jobs: list[tuple[int, list[Chunk]]] = []
@@ -303,16 +316,16 @@ def jobs_of(
 
 
 def measure_chunks(
-    ran: Iterator[Done],
+    ran: Iterator[ChunkOutput],
     function: Callable[[Outputs], T],
-    heed: Callable[[Summary], None],
+    account: Callable[[Summary], None],
     deadline: Deadline,
 ) -> Iterator[T]:
-    """Yield what the function returns for the outputs of each chunk, as chunks come in.
+    """Yield the function's value for the outputs of each chunk, as chunks come in.
 
-    The summary of each is given to `heed` first, which may raise. Raises OutOfTime if the deadline
-    passed, and whatever still runs is to be interrupted.
+    `account` is called with the summary of each chunk first; it may raise. Raises OutOfTime if the
+    function still runs when the deadline interrupts it.
     """
     for each in ran:
-        heed(each.told)
+        account(each.summary)
         yield within(deadline.to_the_last(), partial(function, each.outputs))

@@ -7,8 +7,8 @@ Row by row, in a vectorised mechanism: if both inputs ask for the same noise and
 its own row. What is asked is logged; rows of noise are replaced by others to see whether any other
 row of the outputs moves. It has to ask the generator that it is given, and for all rows at once.
 
-Both are tried first, and looked at again and again while outputs are drawn. This happens on copies
-of the mechanism, so that what is audited never gets the same numbers twice.
+Both are tried first, and checked again and again while outputs are drawn. This happens on copies of
+the mechanism, so that the audited mechanism never gets the same numbers twice.
 """
 
 from __future__ import annotations
@@ -37,22 +37,22 @@ from pytest_dp.running.generators import PYTHONS_NUMBER, RunStreams, child, stat
 from pytest_dp.running.laws import NUMPY
 
 TRIED_STREAMS = 3
-"""Streams of a trial. More take longer; with fewer, what depends on earlier runs is not seen."""
+"""Streams of a trial. More take longer; fewer miss outputs that depend on earlier runs."""
 RERUN_SHARE = 0.02
-"""Share of runs made again, which shows that some depend on others. Larger takes longer; smaller
-misses more."""
+"""Share of the runs of a chunk that are made again, to see whether they depend on others. Larger:
+checks take longer; smaller: more is missed."""
 
 CHECKED_SHARE = 0.05
-"""Share of shared calls that are checked again. Larger takes longer; smaller misses more."""
+"""Share of vectorised calls that are made again with other noise in half of the rows. Larger takes
+longer; smaller misses more."""
 TRIAL_RUNS = 2
-"""Runs that are made before anything is known: one may take a second. More take longer; fewer show
-less."""
+"""Runs of the first trial, of which one may take a second. More take longer; fewer show less."""
 TRIAL_ROWS = 24
 """Rows of the calls of a trial. More take longer; with fewer, draws that depend on others now and
 then, as by rejection, are seen late."""
 ROW_CHILD = 1_000
-"""The lowest of the children of a chunk's sequence from which rows get their noise. Given by those
-that are used otherwise: it is far above."""
+"""Number of the first child of a chunk's seed sequence from which rows get their noise. Given: the
+children below have other uses."""
 DIFFERENT_NOISE = "the two inputs ask for different noise"
 
 _FORTH = [(run, side) for side in (0, 1) for run in range(TRIED_STREAMS)]
@@ -61,20 +61,21 @@ SCHEDULE = (*_FORTH, *((run, 1 - side) for run, side in reversed(_FORTH)))
 so that an output that depends on earlier runs has other ones before it."""
 
 CHECK_CHILD, ANEW_CHILD = 4, 5
-"""Which child of a chunk's seed sequence decides what is checked, and seeds runs that are made
-anew; given by `seeded`, which uses the children before these."""
+"""Numbers of the children of a chunk's seed sequence that choose the runs to check, and that seed
+runs which are made anew. Given by `generators.seed_randomness`, which uses those below."""
 
 
 class CannotCouple(Exception):  # noqa: N818  a way out, not an error
-    """Draws on two inputs must not share random numbers; the message says why."""
+    """Raised if draws on two inputs must not share random numbers; the message says why."""
 
 
 NOTHING_RANDOM = "nothing random within reach"
-"""A reason that need not be told: more is gained by nothing else."""
+"""The one reason that is not shown to users: there is nothing to share."""
 DEPENDS_ON_EARLIER_RUNS = "its outputs depend on earlier runs (a buffer, a cache, a counter)"
 
 
 def _rerun(call: Call, data: Any, runs: RunStreams, run: int) -> Any:
+    """Run the mechanism once, from the start of a run's stream, and return the output."""
     return call.draw(data, 1, runs.rng, lambda _: runs.restart(run))[0]
 
 
@@ -85,9 +86,10 @@ def draw_per_run(
     sequence: np.random.SeedSequence,
     idle: frozenset[int],
 ) -> Outputs:
-    """Return the outputs of a chunk, each from its run's stream; check some of them on a copy.
+    """Run a chunk, each run from its own stream, and return the outputs; check some on a copy.
 
-    Raises CannotCouple if an output that was checked depends on more than the input and the stream.
+    `idle` are the numbers of sources that the mechanism does not use. Raises CannotCouple if an
+    output that was checked depends on more than the input and the stream.
     """
     if threading.current_thread() is not threading.main_thread():
         idle -= {PYTHONS_NUMBER}  # others are at work in this process, and may use it at any time
@@ -105,7 +107,7 @@ def _attempt(
     sequence: np.random.SeedSequence,
     idle: frozenset[int],
 ) -> Outputs | None:
-    """Return outputs like `draw_per_run`; None if a source that should be idle was used."""
+    """Run a chunk as `draw_per_run` does; return None if a source that should be idle was used."""
     choose = np.random.default_rng(child(sequence, CHECK_CHILD))
     checked = choose.integers(count, size=int(RERUN_SHARE * count + 0.25 + choose.random()))
     with RunStreams(sequence, count, call.captured, idle) as runs:
@@ -124,7 +126,7 @@ def _attempt(
 
 
 def _check(call: Call, data: Any, outputs: Outputs, checked: list[int], runs: RunStreams) -> None:
-    """Make some of the runs again: the outputs have to stay."""
+    """Run the `checked` runs again; raise CannotCouple if an output is another one."""
     for run in checked:
         if not same(outputs[run], _rerun(call, data, runs, run)):
             raise CannotCouple(DEPENDS_ON_EARLIER_RUNS)
@@ -133,15 +135,15 @@ def _check(call: Call, data: Any, outputs: Outputs, checked: list[int], runs: Ru
 def try_per_run(
     calls: Sequence[tuple[Call, Any]], sequence: np.random.SeedSequence, deadline: Deadline
 ) -> frozenset[int]:
-    """Return which sources are idle, if outputs depend on nothing but the input and the stream.
+    """Run copies in the order of `SCHEDULE`, and return the numbers of the sources that stay idle.
 
-    Each input comes with a call of a copy that is used for nothing else. Raises CannotCouple if
-    draws may not be shared, as where nothing is used that can be restarted, and OutOfTime if the
-    deadline passes first.
+    `calls` are two calls of copies, which have no other use, each with its input. Raises
+    CannotCouple if outputs depend on more than the input and the stream, or if no run uses a source
+    that can be restarted, and OutOfTime if the deadline passes first.
     """
     captured = calls[0][0].captured
     touched: set[int] = set()
-    draw: set[int] = set()
+    drawing: set[int] = set()  # inputs on which the mechanism has drawn
     seen: dict[tuple[int, int], tuple[Any, dict[int, Any]]] = {}
     with RunStreams(sequence, TRIED_STREAMS, captured, frozenset()) as runs:
         for run, side in SCHEDULE:
@@ -152,14 +154,14 @@ def try_per_run(
             if ends != earlier_ends or not same(output, earlier):
                 raise CannotCouple(DEPENDS_ON_EARLIER_RUNS)
             if not ends:  # whether a pure function draws at all depends on the input alone
-                raise CannotCouple(DEPENDS_ON_EARLIER_RUNS if side in draw else NOTHING_RANDOM)
-            draw.add(side)
+                raise CannotCouple(DEPENDS_ON_EARLIER_RUNS if side in drawing else NOTHING_RANDOM)
+            drawing.add(side)
             touched |= ends.keys()
     return frozenset(range(3 + len(captured.generators))) - touched
 
 
 def _trace_run(call: Call, data: Any, runs: RunStreams, run: int) -> tuple[Any, dict[int, Any]]:
-    """Return the output of a run, and where it left the sources that it used."""
+    """Run the mechanism once; return the output, and the new states of the sources it used."""
     runs.restart(run)
     starts = runs.states()
     output = _rerun(call, data, runs, run)
@@ -167,9 +169,9 @@ def _trace_run(call: Call, data: Any, runs: RunStreams, run: int) -> tuple[Any, 
 
 
 class Log(Instrument):
-    """A log of the draws that a mechanism asks for in one call of many rows.
+    """A generator for one call of many rows, which logs the draws that the call asks for.
 
-    Rows that are `replaced` get other noise.
+    `recorder` is what the mechanism gets. The rows of the mask `replaced` get other noise.
     """
 
     def __init__(
@@ -185,10 +187,11 @@ class Log(Instrument):
         self.recorder: np.random.Generator = stand_in(self, RNG)
 
     def replacing(self, rows: Bools) -> Log:
-        """Return a log for the same call again, with other noise in these rows."""
+        """Return a log for a repetition of the call, with other noise in these rows."""
         return Log(self._sequence, self.rows, rows)
 
     def attribute(self, source: Source, name: str) -> Any:
+        """Return a method that draws and logs; note any attribute of which rows may depend."""
         self.is_over()  # whether this is another thread
         if name in NUMPY and NUMPY[name].rows is not None:
             return partial(self._noise, name)
@@ -196,6 +199,7 @@ class Log(Instrument):
         return getattr(self._own, name)
 
     def _noise(self, name: str, *args: Any, **keywords: Any) -> Any:
+        """Draw by a method of numpy, log the request, and return the noise."""
         values = getattr(self._own, name)(*args, **keywords)
         self._asked = True
         if not isinstance(values, np.ndarray) or values.shape[:1] != (self.rows,):
@@ -217,9 +221,9 @@ class Log(Instrument):
         return values
 
     def digest(self) -> bytes:
-        """Return a digest of the noise that was asked for.
+        """Return a hash of all requests so far, which is equal for equal noise.
 
-        Raises CannotCouple if it is unknown which draw used which noise.
+        Raises CannotCouple if nothing was drawn, or if it is unknown which row used which noise.
         """
         if was_drawn_unasked():
             self.note("it takes numbers past the methods of rng")
@@ -234,14 +238,15 @@ class Log(Instrument):
 def draw_row_aligned(
     call: Call, data: Any, count: int, sequence: np.random.SeedSequence
 ) -> tuple[Outputs, bytes]:
-    """Return the outputs of a chunk, and a digest of its noise that is equal on every input.
+    """Run one call of `count` rows; return the outputs, and a hash of the noise that it asked for.
 
-    Raises CannotCouple if a draw uses more than its row of the noise, or if this is unclear.
+    Now and then, the call is made again with other noise in half of the rows. Raises CannotCouple
+    if a draw uses more than its row of the noise, or if that is unknown.
     """
     log = Log(sequence, count)
     with _guarded_sources(call, sequence) as runs:
         outputs, digest = _logged_call(call, data, log, runs)
-    choose = _check_of(sequence)
+    choose = _chooser_of_rows(sequence)
     if choose is not None:
         copied, data = call.spare(data)
         replaced = _half(count, choose)
@@ -251,8 +256,8 @@ def draw_row_aligned(
     return outputs, digest
 
 
-def _check_of(sequence: np.random.SeedSequence) -> np.random.Generator | None:
-    """Return the generator that chooses rows to draw again with other noise; None if none are."""
+def _chooser_of_rows(sequence: np.random.SeedSequence) -> np.random.Generator | None:
+    """Return the generator that chooses the rows to check; None if this call is not checked."""
     choose = np.random.default_rng(child(sequence, CHECK_CHILD))
     return choose if choose.random() < CHECKED_SHARE else None
 
@@ -260,9 +265,10 @@ def _check_of(sequence: np.random.SeedSequence) -> np.random.Generator | None:
 def try_row_aligned(
     calls: Sequence[tuple[Call, Any]], sequence: np.random.SeedSequence, deadline: Deadline
 ) -> frozenset[int]:
-    """Try whether two inputs ask for the same noise, and draws use only their rows of it.
+    """Run copies on two inputs, to see whether they ask for the same noise and use it row by row.
 
-    As `try_per_run`, by calls of `TRIAL_ROWS` draws; no source is known to be idle.
+    Arguments and errors are those of `try_per_run`; no source is known to be idle, so the set that
+    is returned is empty. Each call has `TRIAL_ROWS` rows.
     """
     logs = [Log(sequence, TRIAL_ROWS) for _ in calls]
     with _guarded_sources(calls[0][0], sequence) as runs:
@@ -279,20 +285,21 @@ def try_row_aligned(
 
 
 def _half(count: int, choose: np.random.Generator) -> Bools:
+    """Return a random mask of half of `count` rows."""
     chosen: Bools = choose.permutation(count) < (count + 1) // 2
     return chosen
 
 
 def _guarded_sources(call: Call, sequence: np.random.SeedSequence) -> RunStreams:
-    """Return runs that refuse all sources, as a log gives the mechanism its noise."""
+    """Return streams of which `are_idle` says whether a call used any source but its log."""
     sources = range(1, 3 + len(call.captured.generators))
     return RunStreams(sequence, 1, call.captured, frozenset(sources))
 
 
 def _logged_call(call: Call, data: Any, log: Log, runs: RunStreams) -> tuple[Outputs, bytes]:
-    """Return the outputs of a call, and a digest of the noise in it."""
+    """Run a call with a log as its generator; return the outputs, and the log's digest."""
     was_drawn_unasked()  # by what ran before
-    outputs = call.rows(data, log.rows, log.recorder)
+    outputs = call.draw_rows(data, log.rows, log.recorder)
     if not runs.are_idle():
         log.note("its vectorised calls draw on more than rng")
     return outputs, log.digest()

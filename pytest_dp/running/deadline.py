@@ -32,14 +32,14 @@ T = TypeVar("T")
 DEFAULT_SECONDS = 60.0
 """Seconds of functions whose user gives none: the default of audits."""
 TIMES_IN_ALL = 2.0
-"""How many times `max_seconds` all that an audit or an estimate does may take: pairs, what is known
-without samples, runs, and what is shown. With fewer, slow mechanisms look as if they hung."""
+"""How many times `max_seconds` a whole audit or estimate may take, with pairs, runs and the report.
+With fewer, slow mechanisms look as if they hung."""
 SECONDS_IN_ALL = 60.0
-"""Seconds beside: to start other processes, and to explain a violation. With fewer, short audits of
-slow mechanisms look as if they hung; more keep a build waiting."""
+"""Seconds that a whole audit may take besides: to start processes, and to explain a violation. With
+fewer, short audits of slow mechanisms look as if they hung; more keep a build waiting."""
 PATIENCE_SECONDS = 10.0
-"""Seconds beyond, in which native code may return before its process is ended. Fewer end processes
-in the middle of a long native call that returns; more keep a build waiting."""
+"""Further seconds after which a process is ended whose native code does not return. Fewer end a
+process during a long native call that returns; more keep a build waiting."""
 
 
 class OutOfTime(Exception):  # noqa: N818  a way out, not an error
@@ -51,11 +51,11 @@ class OutOfTime(Exception):  # noqa: N818  a way out, not an error
 
 
 class Deadline:
-    """An effort after which no more work is begun, and one at which it is interrupted.
+    """When no more work is begun, and when runs are interrupted, in seconds of effort.
 
-    It is `seconds` from when the stopwatch was started, which is now by default, and a run that is
-    under way is interrupted `last` seconds from then, which is the same by default. `allowed` is
-    what the work was given in all, if it started earlier.
+    No work is begun `seconds` after the stopwatch was started, which is now by default. A run that
+    is under way is interrupted `last` seconds after that start, by default the same. `allowed` are
+    the seconds that the work was given in all, if it started earlier.
     """
 
     def __init__(
@@ -82,11 +82,11 @@ class Deadline:
         return self._last - self.spent()
 
     def left(self) -> tuple[float, float, float]:
-        """Return what another process, which has clocks of its own, makes this deadline of."""
+        """Return the arguments that make this deadline in another process, with its own clocks."""
         return self.remaining(), self.to_the_last(), self.allowed
 
     def sooner(self, share: float) -> Deadline:
-        """Return a deadline that begins no work after `share` of this time, but lets it end."""
+        """Return a deadline that begins no work after a `share` of this time, but lets work end."""
         at = self._last - (1 - share) * self.allowed if self.allowed < math.inf else math.inf
         return Deadline(at, self._last, self.allowed, self._watch)
 
@@ -95,9 +95,9 @@ class Deadline:
 def interruptible(deadline: Deadline, seconds_a_run: float | None) -> Iterator[None]:
     """Raise `OutOfTime` in the middle of a mechanism's run once the deadline has passed.
 
-    Works in the main thread where the system has interval timers and nobody else uses them;
-    elsewhere the deadline is only seen between runs. The exception carries the mechanism's stack
-    if the run that was interrupted looks hung, not just slow.
+    It does so in the main thread, where the system has interval timers; elsewhere, runs are not
+    interrupted. The exception has the mechanism's stack if the run looks hung, not just slow:
+    `seconds_a_run` are what a run takes usually, None if that is unknown.
     """
     if not is_free():
         yield
@@ -122,14 +122,14 @@ def interruptible(deadline: Deadline, seconds_a_run: float | None) -> Iterator[N
 
 
 stderr: int | None = None
-"""Where to write what a person has to know, if not where this process writes errors now."""
+"""The open file to which the stack of a hanging process is written; None: the stderr of Python."""
 
 
 @contextmanager
 def writing_to(file: int | None) -> Iterator[None]:
-    """Let what is written where native code never returns go to this open file.
+    """Write the stack of a process whose native code never returns to this open file, in the block.
 
-    Its number is forgotten afterwards: once the file is closed, the number may be that of another.
+    The number of the file is forgotten afterwards, as another file may get it.
     """
     global stderr
     before, stderr = stderr, file
@@ -140,15 +140,15 @@ def writing_to(file: int | None) -> Iterator[None]:
 
 
 _watched: list[str] = []
-"""What is watched in this process, so that what it calls is not watched again."""
+"""Names of the audits that are watched in this process: inner ones are not watched again."""
 
 
 def end_if_hung(name: str, max_seconds: float, audit: Callable[[], T]) -> T:
-    """Return what an audit returns, or an estimate; end it where something hangs in it.
+    """Run an audit or an estimate and return its value; interrupt it if it hangs.
 
-    Python code is interrupted, wherever it was called; MechanismError says where it was. Native
-    code that never returns to Python cannot be: its process is ended, once the stack is written.
-    Works where `interruptible` does, which can be used in it.
+    Raises MechanismError, with the line, where Python code hangs. Native code that never returns
+    to Python cannot be interrupted: the stack is written, and the process is ended. Without alarms
+    (see `interruptible`), or with no limit, the audit is just run.
     """
     if not is_free() or _watched or not 0 < max_seconds < math.inf:
         return audit()
@@ -171,10 +171,7 @@ def end_if_hung(name: str, max_seconds: float, audit: Callable[[], T]) -> T:
 
 
 def ended_if_hung(function: Callable[P, T]) -> Callable[P, T]:
-    """Return a function of a mechanism that is ended if it hangs; see `end_if_hung`.
-
-    The limit is the keyword `max_seconds`.
-    """
+    """Wrap a function of a mechanism so that `end_if_hung` runs it within its `max_seconds`."""
 
     @wraps(function)
     def watched(*args: P.args, **keywords: P.kwargs) -> T:
@@ -189,10 +186,10 @@ def ended_if_hung(function: Callable[P, T]) -> Callable[P, T]:
 
 
 def _is_hung(up: TimeUp, deadline: Deadline, seconds_a_run: float | None) -> bool:
-    """Return whether the run that was interrupted hangs, rather than being slow.
+    """Return whether the interrupted run hangs, rather than being slow.
 
-    A run hangs if it took seconds, or a large share of the time that was allowed, and many times
-    what runs usually take. Runs that had ended before in the same call are taken off.
+    A run hangs if it took `HUNG_SECONDS`, or 0.3 of the time that was allowed, and 50 times as
+    long as runs usually do. The time of earlier runs in the same call is taken off.
     """
     usual = seconds_a_run or 0.0
     stuck = up.watch.spent() - up.runs_done * usual
@@ -201,10 +198,10 @@ def _is_hung(up: TimeUp, deadline: Deadline, seconds_a_run: float | None) -> boo
 
 
 def within(seconds: float, compute: Callable[[], T]) -> T:
-    """Return the outcome of a computation, which is interrupted after so many seconds if possible.
+    """Run a computation and return its value; interrupt it after so many seconds if possible.
 
     It should change nothing that is used afterwards, or all at once and at its end. Raises
-    OutOfTime if it takes longer, or if there was no time to begin with.
+    OutOfTime if it takes longer, or if `seconds` is not positive.
     """
     if seconds <= 0:
         raise OutOfTime

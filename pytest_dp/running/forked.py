@@ -56,7 +56,8 @@ two answers in one audit of ten."""
 MAX_WAITING = 4
 """Processes that wait for further audits of a mechanism. More take memory; fewer start anew."""
 MAX_WAITING_BYTES = 1_000_000
-"""Bytes of a mechanism whose process waits. More take memory; fewer start anew."""
+"""Bytes of a mechanism whose process waits for further audits. More take memory; fewer start
+anew."""
 IMPORT_SECONDS = 10.0
 """Seconds in which a process imports the modules of a project anew; libraries are there already.
 Fewer: slow imports count as hangs; more: a build waits longer where an import hangs."""
@@ -66,7 +67,7 @@ POLL_SECONDS = 0.1
 RunOrder = tuple[Runner, list[tuple[Input, list[Chunk]]], float]
 """How to run which chunks on which inputs, and the seconds that it may take."""
 STANDARD = range(3)
-"""Input, output and errors."""
+"""File numbers of standard input, output and errors."""
 
 
 class Answer(NamedTuple):
@@ -74,11 +75,11 @@ class Answer(NamedTuple):
 
     outputs: list[Outputs]
     stack: str | None = None
-    """Where the mechanism was as its time was over; None if it was not."""
+    """Where the mechanism was when its time was up; None if it ended in time."""
     failed: str = ""
-    """Why there are no outputs, if there are none for another reason."""
+    """Why there are no outputs, where another reason than time ended the runs; else empty."""
     files: Sequence[str] = ()
-    """What was opened to read."""
+    """Names of the files that were opened to read."""
 
 
 class Start(IntEnum):
@@ -93,10 +94,11 @@ class Start(IntEnum):
 
 
 class Origin:
-    """A process as it is now, which later forks others; close it when it is not needed any more.
+    """A fork of this process, which waits, and forks a process for each request to run a mechanism.
 
-    `reason` says why nothing can be run in them, and is empty if it can. `files` is what the
-    mechanism opened in them to read: files are no part of a process.
+    To be closed when it is not needed any more. `reason` says why no mechanism can be run in such
+    processes, and is empty if it can. `files` are the names of the files that the mechanism opened
+    there to read: files are no part of a process.
     """
 
     def __init__(self, call: Call) -> None:
@@ -157,7 +159,7 @@ class Origin:
         return given.outputs
 
     def _ask(self, request: bytes, seconds: float) -> bytes:
-        """Return what a process answers; if there is no answer, there is a reason."""
+        """Send a request and return the pickled `Answer`; set `reason`, and return b"", if none."""
         try:
             self._pipe.send_bytes(request)
             until = clocks.seconds() + seconds + HUNG_SECONDS
@@ -171,7 +173,7 @@ class Origin:
         return b""
 
     def close(self) -> None:
-        """End the process, and those that it forked."""
+        """End the process that waits, and the processes that it forked."""
         process, self._process = self._process, 0
         if process and self._owner == os.getpid():  # not by what was forked later, of the same
             self._pipe.close()
@@ -198,7 +200,7 @@ def _pickle_work(call: Call, start: Start, work: RunOrder) -> bytes:
 
 
 def _end_with(work: Callable[..., None], *args: Any) -> NoReturn:
-    """Do this and nothing else in a process that was forked, whatever is raised."""
+    """Do the work in a process that was forked, then end the process, whatever is raised."""
     try:
         work(*args)
     finally:
@@ -206,15 +208,15 @@ def _end_with(work: Callable[..., None], *args: Any) -> NoReturn:
 
 
 def _wait_for_requests(call: Call, pipe: Connection) -> None:
-    """Fork a process for each request, until the other end is closed.
+    """Fork a process for each request, and send its answer, until the other end is closed.
 
-    It runs in a process that was itself forked.
+    It runs in the process of an `Origin`.
     """
     os.setsid()  # so that it can be ended with all that it forks
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGALRM):
         signal.signal(number, signal.SIG_DFL)
     _cut_off(pipe.fileno())
-    generators: list[Any] | None = None  # wherever they are kept
+    generators: list[Any] | None = None  # unknown until a request reseeds them
     while True:
         request = pipe.recv_bytes()
         if generators is None and request[0]:
@@ -238,7 +240,7 @@ def _wait_for_requests(call: Call, pipe: Connection) -> None:
 
 
 def _cut_off(kept: int) -> None:
-    """Close what leads to other processes: all sockets and pipes but one, and the terminal."""
+    """Close all sockets and pipes but the file `kept`, and take the terminal away."""
     dead, peer = socket.socketpair()
     peer.close()
     nothing = os.open(os.devnull, os.O_RDWR)
@@ -293,7 +295,7 @@ def _outputs_sent(call: Call, generators: list[Any], request: bytes) -> bytes:
 
 
 def _seed(generators: list[Any], sequence: np.random.SeedSequence) -> None:
-    """Give each generator a stream of its own, where that is possible."""
+    """Reseed each generator from a stream of its own, where its class allows that."""
     for generator, own in zip(generators, sequence.spawn(len(generators)), strict=True):
         with contextlib.suppress(Exception):  # such as of a class derived from one
             reseed(generator, own)
@@ -321,7 +323,7 @@ def files_kept(
 
 
 def _written_at(file: str) -> float:
-    """Return when a file or folder was written, in seconds since 1970; 0 if it holds nothing."""
+    """Return when a file or folder was written, in seconds since 1970; 0 if it is empty."""
     try:
         found = Path(file).stat()
     except (OSError, ValueError):
@@ -332,33 +334,37 @@ def _written_at(file: str) -> float:
 
 @dataclass(slots=True, eq=False)
 class FirstState:
-    """The state before the first run, of which copies are made or processes forked."""
+    """The state of a mechanism before its first run: a snapshot to copy, and a process that forks.
+
+    `since` is when it was taken, in seconds since 1970.
+    """
 
     pristine: Pristine
     origin: Origin | None = None
     since: float = field(default_factory=since_1970)
 
     def wait(self) -> None:
-        """Let its process wait for the next audits of the mechanism, in place of an older one."""
+        """Let the process wait for later audits of the mechanism; end those that wait longest."""
         if self not in _WAITING:
             _WAITING.append(self)
         while len(_WAITING) > MAX_WAITING:
             _WAITING.popleft().end()
 
     def end(self) -> None:
-        """End its process, if it has one."""
+        """End the process, if there is one."""
         origin, self.origin = self.origin, None
         if origin is not None:
             origin.close()
 
 
 _WAITING: deque[FirstState] = deque()
+"""The states whose processes wait for later audits, the one that waits longest first."""
 _KNOWN: dict[int, tuple[weakref.ref[Any], FirstState]] = {}
 """By the identity of a function, or of the object that it is a method of, while that lives."""
 
 
 def first_state(mechanism: Any, pristine: Pristine) -> FirstState:
-    """Return the first state of a mechanism, which is this one unless it was seen before."""
+    """Remember the first state of a mechanism, and return it: `pristine`, unless one is known."""
     owner = mechanism.__self__ if isinstance(mechanism, types.MethodType) else mechanism
     known = _KNOWN.get(id(owner))
     if known is not None and known[0]() is owner:

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.basics.reach import functions_of
-from pytest_dp.running.calling import Call, Made
+from pytest_dp.running.calling import Call, RunCounter
 from pytest_dp.running.chunks import Input
 from pytest_dp.running.deadline import Deadline, interruptible
 from pytest_dp.running.generator_stand_ins import (
@@ -83,8 +83,8 @@ def run_copy(
     item = data if isinstance(data, Input) else Input(data)
     copied, (data,) = call.copy_alone(item.fresh())
     # These are no samples, as nothing is drawn.
-    copied = replace(copied, params={**copied.params, **(params or {})}, made=Made())
-    output = copied.one(data, stand_in(instrument, RNG))
+    copied = replace(copied, params={**copied.params, **(params or {})}, made=RunCounter())
+    output = copied.draw_one(data, stand_in(instrument, RNG))
     if was_drawn_unasked():
         raise CannotInstrument("compiled code draws from its generator")
     return output

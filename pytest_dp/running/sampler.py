@@ -29,32 +29,31 @@ from pytest_dp.running.subject import Subject
 from pytest_dp.statistics.count_tests import NOT_IID
 
 START_WORKERS_FROM = 5.0
-"""Seconds of work from which processes are started, which takes as long. Larger: long work is done
-by one; smaller: short work waits for them."""
+"""Seconds of work from which processes are started. More: one process does long work; fewer: short
+work waits for processes to start."""
 NOTICED_SECONDS = 0.25
-"""Seconds of work that is worth another process that runs already. Larger: it is done by one;
-smaller: sending takes longer."""
+"""Seconds of work that are shared out to processes that run already. More: one process does the
+work; fewer: sending takes longer than the work."""
 MAX_TRIED = 512
 """Runs on which each process is tried. More take longer; fewer: rare outputs are not compared."""
 STREAK = 200
-"""Equal outputs, or failures, in a row that are more than chance. More are seen later; fewer may
-be chance."""
+"""Failures in a row that are more than chance. More are seen later; fewer may be chance."""
 
 T = TypeVar("T")
 
 SLOW_RUN = START_WORKERS_FROM / STREAK
-"""Seconds a run from which processes are thus started at once, and every draw is shared out."""
+"""Seconds a run from which processes are started at once, and every draw is shared out."""
 
 
-Travelling = tuple[workers.Packed, workers.Comparison]
-"""A mechanism that can be sent to workers, and what they are compared with."""
+PackedAndTried = tuple[workers.Packed, workers.Comparison]
+"""A mechanism that can be sent to workers, and its trial here, with which theirs are compared."""
 Progress = Callable[[int, float, float | None], None]
-"""Is told runs, seconds, and the smallest true loss that would be caught by now, where known."""
+"""Called with runs, seconds, and the smallest true loss that would be caught, in nats, if known."""
 
 
 @dataclass(frozen=True, slots=True)
 class SampleRequest:
-    """A wish for `count` outputs on `dataset`, from the stream that `key` names."""
+    """A request for `count` outputs on `dataset`, from the stream that `key` names."""
 
     dataset: Input
     count: int
@@ -68,8 +67,8 @@ class SampleRequest:
 class Sampler(Subject):
     """Draws outputs of one mechanism until the deadline, in up to `n_jobs` processes.
 
-    Where `explicit_jobs` were asked for, a mechanism that cannot be sent to another process is an
-    error; else it just runs in this one.
+    With `explicit_jobs`, a mechanism that cannot be sent to another process is an error; without,
+    all its runs are in this process. `progress` is called now and then.
     """
 
     def __init__(
@@ -83,17 +82,20 @@ class Sampler(Subject):
         super().__init__(call, seed)
         self.n_jobs, self.explicit_jobs, self.progress = n_jobs, explicit_jobs, progress
         self._slow: bool | None = None  # unknown
-        self._packed: Travelling | None = None
+        self._packed: PackedAndTried | None = None
         self._noises: dict[Chunk, bytes] = {}
         self._worked: dict[Input, tuple[int, int, int]] = {}
         self._kind = ""
         self.calls: dict[Input, set[int]] = {}
-        """How large the calls on each input were: the runs of its chunks."""
-        self.caught: float | None = None  # for the progress: an auditor may know
+        """The numbers of runs of the chunks on each input."""
+        self.caught: float | None = None  # the smallest loss that would be caught, for the progress
         self._reported, self._started = clocks.seconds(), clocks.Stopwatch()
 
     def warm_up(self, dataset: Input, deadline: Deadline) -> None:
-        """Find out what a run costs and whether it can be replayed, by a few runs."""
+        """Run the mechanism a few times, to set what a run costs and whether it can be replayed.
+
+        Decides whether the mechanism is copied or runs in forks, and forks a process that waits.
+        """
         self.begin()
         copied = False
         try:
@@ -111,6 +113,7 @@ class Sampler(Subject):
             self._try_out(self._copy(dataset), deadline, may_raise=True)
 
     def chunks(self, draw: SampleRequest) -> list[Chunk]:
+        """Return the chunks of a request."""
         whole = Chunk(draw.count, draw.key, draw.shared)
         vectorized, slow = self.call.size is not None, self._slow or False
         return cut_draw(whole, vectorized, slow=slow, limit=self._at_a_time)
@@ -124,19 +127,17 @@ class Sampler(Subject):
             self._slow = self.call.size is None and self._least >= SLOW_RUN
 
     def draw(self, draws: list[SampleRequest], deadline: Deadline) -> list[Outputs]:
-        """Return the outputs of each draw; errors are those of `measure`."""
+        """Run the mechanism, and return the outputs of each draw; errors are those of `measure`."""
         return [join_outputs(parts) for parts in self.measure(draws, _identity, deadline)]
 
     def measure(
         self, draws: list[SampleRequest], function: Callable[[Outputs], T], deadline: Deadline
     ) -> list[list[T]]:
-        """Return the values of a function of the outputs of each draw, chunk by chunk.
+        """Run the mechanism, and return a function's value for each chunk of outputs of each draw.
 
-        The outputs are not kept. The function takes the outputs of a few thousand runs. It is
-        called in several processes, so it should depend on nothing else; where it cannot be
-        pickled, all is done in this process. Each draw has one result for every chunk of its
-        outputs, in order. How a draw is cut into chunks depends on the draw alone, and the outputs
-        are those that `draw` would give.
+        The outputs are those of `draw`, and are not kept. The function takes the outputs of at most
+        some thousand runs. It should depend on them alone, as it may be called in several
+        processes; where it cannot be pickled, all is done in this process.
 
         Raises OutOfTime if the deadline passed before all of them were done, MechanismError if the
         mechanism hangs or takes its process down, and what the function raises.
@@ -160,13 +161,14 @@ class Sampler(Subject):
         function: Callable[[Outputs], T],
         deadline: Deadline,
     ) -> list[T]:
+        """Run chunks in this process, account for each, and return the function's values."""
         running = iter(chunks)
 
-        def heed(summary: Summary) -> None:
+        def account(summary: Summary) -> None:
             self._account(dataset, next(running), summary)
 
         ran = self.runner.run(self.call, dataset, chunks, deadline)
-        return list(measure_chunks(ran, function, heed, deadline))
+        return list(measure_chunks(ran, function, account, deadline))
 
     def _in_workers(
         self,
@@ -176,7 +178,11 @@ class Sampler(Subject):
         function: Callable[[Outputs], T],
         deadline: Deadline,
     ) -> list[list[T]]:
-        order = workers.Order(packed, packed.beside(function), self.runner)
+        """Run all works in worker processes, account for each chunk, and return the values.
+
+        Raises CannotShare if a worker's trial does not agree, and the errors of `measure`.
+        """
+        order = workers.Order(packed, packed.pickle_beside(function), self.runner)
         jobs = jobs_of(works, self.n_jobs, self.time_a_run)
         results: list[list[T]] = [[] for _ in works]
         todo = [(works[index][0], chunks) for index, chunks in jobs]
@@ -194,13 +200,18 @@ class Sampler(Subject):
         return results
 
     def _worth_sharing(self, runs: int) -> bool:
+        """Return whether so many runs take long enough to be shared out to processes."""
         if self.n_jobs == 1 or not runs:
             return False
         if self._packed is not None or self.explicit_jobs:
             return runs * (self.time_a_run or 0.0) > NOTICED_SECONDS
         return max(runs, STREAK) * (self.time_a_run or 0.0) > START_WORKERS_FROM
 
-    def _pack(self, dataset: Input, deadline: Deadline) -> Travelling | None:
+    def _pack(self, dataset: Input, deadline: Deadline) -> PackedAndTried | None:
+        """Pickle the mechanism and try it here, once; None, with a note, if it cannot be pickled.
+
+        Raises ClaimError instead of the note if several processes were asked for.
+        """
         if self._packed is None:
             cost = self.time_a_run or 0.0
             count = min(MAX_TRIED, max(1, int(0.05 / cost) if cost else MAX_TRIED))
@@ -222,10 +233,11 @@ class Sampler(Subject):
             self._packed = packed, workers.Comparison(trial)
         return self._packed
 
-    def raised(self, dataset: Input) -> tuple[int, int]:
-        """Return how many runs raised, of how many, on this input; on all if it was never run.
+    def count_raised(self, dataset: Input) -> tuple[int, int]:
+        """Return how many runs on an input raised, and how many there were.
 
-        Vectorised mechanisms that raise are refused: 0.
+        Counts those on all inputs if there was no run on this one. A vectorised mechanism that
+        raises is refused, so it has none.
         """
         counts = [
             (raised, worked + raised)
@@ -235,14 +247,18 @@ class Sampler(Subject):
         return sum(raised for raised, _ in counts), sum(runs for _, runs in counts)
 
     def _account(self, dataset: Input, chunk: Chunk, summary: Summary) -> None:
-        """Account for a chunk, and look whether the mechanism is still usable."""
+        """Count the runs of a chunk, and report progress; raise an error if it breaks a condition.
+
+        Raises CannotCouple if the inputs asked for different noise, ClaimError if calls return
+        arrays of several kinds, and MechanismError if the mechanism has stopped to work.
+        """
         if summary.noise and self._noises.setdefault(chunk, summary.noise) != summary.noise:
             raise CannotCouple(DIFFERENT_NOISE)
         self._count(summary.runs, summary.seconds, summary.passed)
         self.calls.setdefault(dataset, set()).add(chunk.count)
         self.replayable &= not summary.unseeded
         if summary.changed_input and not self._copies:
-            self._use_copies()
+            self._copy_inputs()
         self._refuse_used_up(dataset, summary)
         self._refuse_other_kind(summary)
         now = clocks.seconds()
@@ -251,7 +267,7 @@ class Sampler(Subject):
             self.progress(self.runs, self._started.spent(), self.caught)
 
     def _refuse_other_kind(self, summary: Summary) -> None:
-        """Refuse arrays that hold numbers in one call and something else in another."""
+        """Raise ClaimError if arrays hold numbers in one call and another kind in another call."""
         self._kind = self._kind or summary.kind
         if summary.kind and summary.kind != self._kind:
             raise ClaimError(
@@ -261,7 +277,7 @@ class Sampler(Subject):
             )
 
     def _refuse_used_up(self, dataset: Input, summary: Summary) -> None:
-        """Refuse a mechanism that worked and then stopped: its runs are not independent."""
+        """Raise MechanismError if the mechanism worked, and has raised in each run since then."""
         worked, raised, streak = self._worked.get(dataset, (0, 0, 0))
         worked, raised = worked + summary.worked, raised + summary.raised
         streak = summary.streak + (0 if summary.worked else streak)
@@ -275,7 +291,7 @@ class Sampler(Subject):
 
 
 def used_up(name: str, worked: str, raised: Raised) -> MechanismError:
-    """Return the error of a mechanism that worked so often, and then raised in every run."""
+    """Return the error for a mechanism that worked, as ``"3 times"``, and then always raised."""
     return MechanismError(
         f"{name} worked {worked} and then raised {raised.kind} in every run: it keeps state "
         "between runs, such as a privacy budget that is used up. Claim a function that keeps "

@@ -1,7 +1,8 @@
-"""A mechanism under audit, and what a few runs of copies tell of it ahead of the audit.
+"""A mechanism under audit, and the trials that a few runs of its copies are ahead of the audit.
 
-What a run costs, whether the same random numbers give the same outputs, and whether two inputs can
-share them is tried on copies, so that what is audited never sees the same random numbers twice.
+Trials show what a run costs, whether the same random numbers give the same outputs, and whether two
+inputs can share them. They run on copies, so that the audited mechanism never sees the same random
+numbers twice.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from pytest_dp.basics import clocks
 from pytest_dp.basics.arrays import Outputs, join_outputs
 from pytest_dp.outputs.raised import Raised, all_raised, same
 from pytest_dp.running.alarm import HUNG_SECONDS, compute_interruptibly
-from pytest_dp.running.calling import Call, Made
+from pytest_dp.running.calling import Call, RunCounter
 from pytest_dp.running.chunks import MAX_VECTORIZED, Chunk, Input, Runner, at_a_time
 from pytest_dp.running.copies import CannotCopy, Pristine
 from pytest_dp.running.coupling import (
@@ -33,12 +34,6 @@ from pytest_dp.running.deadline import Deadline, interruptible
 from pytest_dp.running.forked import Origin, Start, files_kept, first_state
 from pytest_dp.running.generators import Purpose, RunStreams, stream
 
-REPLAYS = 12
-"""Runs on one stream that show whether it decides all. More take longer; fewer miss what is
-rare."""
-QUICK_SECONDS = 0.1
-"""Seconds that these runs may take. More: slow mechanisms wait; fewer: less is seen of them."""
-
 TRIAL_KEY = (Purpose.TRIAL, 0, 0)
 """Key of the streams on which mechanisms are tried."""
 _FIGURE = re.compile(r"(?<![\w.])\d[\d,.]*(e[-+]?\d+)?( m?s\b)?")
@@ -46,31 +41,30 @@ _FIGURE = re.compile(r"(?<![\w.])\d[\d,.]*(e[-+]?\d+)?( m?s\b)?")
 
 
 class Subject:
-    """A mechanism that is tried out: the one that a `Sampler` draws from.
+    """A mechanism under audit, with what its trials have shown.
 
-    `runs` counts those of copies too, apart from a few that were only `looked` at. `seconds` is
-    what they took, those apart that do not tell what a run costs. `replayable` says whether the
-    same random numbers give the same outputs, as far as is known. The `notes` and `hindrances` are
-    those of `note`.
+    `runs` counts its runs and those of its copies; `looked` counts further runs that only served a
+    check. `replayable` says whether the same random numbers gave the same outputs so far. The
+    `notes` and `hindrances` are those of `note`.
     """
 
     def __init__(self, call: Call, seed: int) -> None:
         self._pristine = Pristine((call.mechanism, call.params))
         self._first, self._as_first = first_state(call.mechanism, self._pristine), False
-        call = replace(call, pristine=self._pristine, made=Made())
-        self.call = call.of(call.mechanism, call.params)
+        call = replace(call, pristine=self._pristine, made=RunCounter())
+        self.call = call.with_mechanism(call.mechanism, call.params)
         self.seed = seed
         self.runs = self.looked = 0
         self._forget_costs()
-        self._least = math.inf  # effort of a run, of which runs of a chunk have the average
+        self._least = math.inf  # seconds of effort of a run, in the quickest chunk
         self._at_a_time = MAX_VECTORIZED
-        self.replayable, self.worked = True, False  # worked: when it was tried out
-        self._copies = False
-        self.origin: Origin | None = None  # waits since before the first run
-        self.forks = False  # as it cannot be copied
-        self.draws = True  # random numbers of the seeded sources
+        self.replayable, self.worked = True, False  # worked: a run of the trial returned
+        self._copies = False  # each run gets a copy of its input
+        self.origin: Origin | None = None  # a process that waits since before the first run
+        self.forks = False  # what has to start afresh runs in forks, not on copies
+        self.draws = True  # the mechanism draws random numbers of the seeded sources
         self.imports = False  # each start imports the modules of the project anew
-        self._idle: frozenset[int] | None = None  # unknown
+        self._idle: frozenset[int] | None = None  # sources that it never uses; None: unknown
         self.notes: list[str] = []
         self.hindrances: list[str] = []
         if places := self.call.captured.places:
@@ -78,11 +72,12 @@ class Subject:
 
     @property
     def name(self) -> str:
+        """The name of the mechanism's function."""
         return getattr(self.call.mechanism, "__name__", None) or "the mechanism"
 
     @property
     def quickest_run(self) -> float:
-        """Seconds a run, in the quickest chunk of runs; 0 if there was none yet."""
+        """Seconds of effort of one run, in the quickest chunk; 0 before the first."""
         return self._least if math.isfinite(self._least) else 0.0
 
     @property
@@ -91,11 +86,10 @@ class Subject:
         return self._pristine.reads or bool(self._pristine.reason)
 
     def note(self, text: str, *, hinders: bool = False, first: bool = False) -> None:
-        """Remember something that the reader of the result should know, once.
+        """Add a note for the reader of the result, in place of one with other figures only.
 
-        Of notes that differ in nothing but their figures, the last one stays. `hinders` says that
-        it kept the audit from telling anything; such a note says what to do about it. The `first`
-        one is the reason that is shown.
+        One that `hinders` is a reason why the audit is inconclusive, and says what to do about it.
+        One that is `first` goes ahead of all others, as the reason that is shown.
         """
         text = " ".join(text.split())
         form = _FIGURE.sub("#", text)
@@ -108,20 +102,21 @@ class Subject:
 
     @property
     def seconds_a_run(self) -> float | None:
-        """Measured effort of one run; None before the first."""
+        """Measured seconds of effort of one run; None before the first."""
         return self._effort / self._timed if self._timed else None
 
     @property
     def time_a_run(self) -> float | None:
-        """Measured time of one run in one process, with what it waits; None before the first."""
+        """Measured seconds that pass during one run in one process; None before the first."""
         return self._passed / self._timed if self._timed else None
 
     @property
     def runner(self) -> Runner:
+        """How the mechanism is run from now on."""
         return Runner(self.seed, self._copies, self._idle or frozenset(), self.seconds_a_run)
 
     def begin(self) -> None:
-        """Let a process wait that is as this one before the first run, until this is closed."""
+        """Fork a process that waits, and later forks others as they are before the first run."""
         self.origin = Origin(self.call)
         if self._first.pristine is self._pristine:
             self._first.origin = self.origin
@@ -144,48 +139,47 @@ class Subject:
     def _try_out(
         self, copied: tuple[Call, list[Input]], deadline: Deadline, *, may_raise: bool = False
     ) -> None:
-        """Find out what a run costs and whether it can be replayed, by a few runs of a copy.
+        """Run a copy a few times, to set what a run costs and whether it can be replayed.
 
-        Raises CannotCopy if the copy always raises, unless it may.
+        Sets also whether the mechanism changes its input and whether it draws. Raises CannotCopy if
+        the copy always raises, unless it `may_raise`.
         """
         call, (on_copy,) = copied
         used = self.runner.on(call, on_copy)
 
-        def drawn(count: int) -> tuple[Outputs, bool]:
-            """Return outputs of one stream, and whether the last of them used it."""
+        def draw(count: int) -> tuple[Outputs, bool]:
+            """Run the copy on one stream; return its outputs, and whether the last run used it."""
             return self._draw(used, on_copy, [0] * count, deadline)
 
-        outputs, moved = drawn(TRIAL_RUNS)
+        outputs, moved = draw(TRIAL_RUNS)
         last = outputs[-1]
-        if isinstance(last, Raised) and not may_raise and all_raised(drawn(3 * TRIAL_RUNS)[0]):
+        if isinstance(last, Raised) and not may_raise and all_raised(draw(3 * TRIAL_RUNS)[0]):
             raise CannotCopy(f"copies of it raise {last.kind}")
         self._at_a_time = at_a_time(outputs)
         self._forget_costs()
-        if not on_copy.unchanged():
-            self._use_copies()
+        if on_copy.restore_if_changed():
+            self._copy_inputs()
             used = self.runner.on(call, on_copy)
         self.draws = moved
         if moved:
-            self.replayable = all(map(same, drawn(TRIAL_RUNS)[0], drawn(TRIAL_RUNS)[0]))
-            if self.replayable and (REPLAYS) * (self.seconds_a_run or 0.0) < QUICK_SECONDS:
-                used = replace(used, made=Made())  # to look at: these are no samples
-                self.replayable = all(map(same, drawn(REPLAYS)[0], drawn(REPLAYS)[0]))
+            self.replayable = all(map(same, draw(TRIAL_RUNS)[0], draw(TRIAL_RUNS)[0]))
         else:  # then outputs that vary come from elsewhere
-            alone = drawn(3 * TRIAL_RUNS)[0]
+            alone = draw(3 * TRIAL_RUNS)[0]
             self.replayable = all(same(alone[0], output) for output in (*outputs, *alone))
 
     def _try_alone(self, dataset: Input, deadline: Deadline) -> Outputs:
-        """Try a mechanism that cannot be copied; no stream is used twice. Returns some outputs.
+        """Run a mechanism that cannot be copied a few times, and return its last outputs.
 
-        Its randomness cannot be seeded if outputs differ that make use of no stream.
+        Each run has a stream of its own. The mechanism is not replayable if outputs differ, and
+        runs use none of their stream.
         """
         for first in (0, TRIAL_RUNS):
             self._forget_costs()
             streams = list(range(first, first + TRIAL_RUNS))
             used = self.runner.on(self.call, dataset)
             outputs, moved = self._draw(used, dataset, streams, deadline)
-            if not dataset.unchanged():
-                self._use_copies()
+            if dataset.restore_if_changed():
+                self._copy_inputs()
             self.replayable &= moved or all(same(outputs[0], output) for output in outputs)
         self._at_a_time = at_a_time(outputs)
         return outputs
@@ -193,7 +187,10 @@ class Subject:
     def _draw(
         self, used: Call, dataset: Input, streams: list[int], deadline: Deadline
     ) -> tuple[Outputs, bool]:
-        """Return an output of each of some streams, and whether the last made use of its own."""
+        """Run the call once on each of some streams, and count the runs.
+
+        Returns the outputs, and whether the last run used its stream.
+        """
         count, made = len(streams), used.made.runs
         starts: list[Any] = []
         with RunStreams(stream(self.seed, 0), max(streams) + 1, used.captured, frozenset()) as runs:
@@ -215,9 +212,9 @@ class Subject:
             return outputs, bool(runs.used_since(starts))
 
     def can_couple(self, input1: Input, input2: Input, deadline: Deadline) -> bool:
-        """Return whether draws on two inputs may share random numbers, by a few runs of a copy.
+        """Run a copy a few times; return whether draws on two inputs may share random numbers.
 
-        Raises OutOfTime if the deadline passed first.
+        If not, a note says why. Raises OutOfTime if the deadline passed first.
         """
         if not self.replayable:
             return False
@@ -234,9 +231,9 @@ class Subject:
             refused = str(reason)
         finally:
             self.runs += self.call.made.runs - made
-        changed = [dataset for dataset in datasets if not dataset.unchanged()]  # all are mended
+        changed = [dataset for dataset in datasets if dataset.restore_if_changed()]
         if changed and not self._copies:
-            self._use_copies()
+            self._copy_inputs()
             return self.can_couple(input1, input2, deadline)
         if not refused:
             self._idle = idle if self._idle is None else self._idle & idle
@@ -248,10 +245,10 @@ class Subject:
     def afresh(
         self, dataset: Input, runs: int, key: tuple[int, ...], deadline: Deadline
     ) -> Outputs:
-        """Return outputs of a mechanism that was never run before, with random numbers of its own.
+        """Run a new copy, or a forked process if it cannot be copied, and return the outputs.
 
-        That is a copy, or, where it cannot be copied, a process. Raises CannotCopy if there is
-        none, and OutOfTime if the deadline passes first.
+        Its random numbers are those of `key`. Raises CannotCopy if there is neither copy nor
+        process, and OutOfTime if the deadline passes first.
         """
         if self.origin is not None and (self.forks or self._pristine.reason):
             return self.forked([(dataset, key)], runs, deadline)[0]
@@ -264,12 +261,12 @@ class Subject:
             self.runs += self.call.made.runs - made
 
     def run_untried(self, dataset: Input, key: tuple[int, ...], deadline: Deadline) -> Any:
-        """Return one output of an unused copy, or of the mechanism if it cannot be copied."""
+        """Run a new copy once, or the mechanism if it cannot be copied, and return the output."""
         call = self.call
         with suppress(CannotCopy):
             call, (dataset,) = self._copy(dataset)
         done = self.runner.once(call, dataset, Chunk(1, key), deadline)
-        self._count(1, done.told.seconds, done.told.passed)
+        self._count(1, done.summary.seconds, done.summary.passed)
         return done.outputs[0]
 
     def forked(
@@ -296,10 +293,10 @@ class Subject:
         return [Chunk(n, (Purpose.COPY, *key, k)) for k, n in enumerate(calls)]
 
     def written_files(self, dataset: Input, deadline: Deadline) -> list[str]:
-        """Return files that the mechanism reads, and that were written since it was first run.
+        """Run a forked process once; return the files it reads that changed since the first run.
 
-        What a run reads of what it wrote itself never counts. Raises CannotCopy or OutOfTime if
-        that cannot be seen.
+        Files that the run has made itself do not count. Raises CannotCopy or OutOfTime if there is
+        no such run.
         """
         if self.origin is not None and self.origin.reason:
             raise CannotCopy(self.origin.reason)
@@ -310,7 +307,11 @@ class Subject:
         return files_kept(self.call, self.runner, dataset, deadline, seconds, start, since)
 
     def before_all(self, *, forks: bool = False) -> Subject | None:
-        """Return the mechanism as before all audits, or in forks; None if this is the first."""
+        """Return the mechanism in its state before all audits of this process, to be run afresh.
+
+        It is run in forks if `forks`, else as copies. None if this audit is the first, or if no
+        process of the first audit waits.
+        """
         if self._first.pristine is self._pristine or (forks and self._first.origin is None):
             return None
         before = copy.copy(self)
@@ -318,19 +319,21 @@ class Subject:
         return before
 
     def use_first_state(self, *, forks: bool) -> None:
-        """Go on with the mechanism as it was then."""
+        """Start afresh from the mechanism's state before all audits, from now on."""
         self.forks |= forks
         self._pristine, self.origin = self._first.pristine, self._first.origin
         self._as_first = True
         self.call = replace(self.call, pristine=self._pristine)
 
     def _copy(self, *datasets: Input) -> tuple[Call, list[Input]]:
+        """Return a copy of the mechanism and of inputs; raise CannotCopy if there is none."""
         call, inputs = self.call.copied(*(dataset.live for dataset in datasets))
         if len(call.captured.generators) != len(self.call.captured.generators):
             raise CannotCopy("its generators cannot be copied")
         if self._as_first:  # which may be another method
             call = call.in_manner(*self.call.manner())
-        return call, [dataset.like(data) for dataset, data in zip(datasets, inputs, strict=True)]
+        both = zip(datasets, inputs, strict=True)
+        return call, [dataset.with_data(data) for dataset, data in both]
 
     def _fork(self, reason: str) -> None:
         """Use no copies: what is to start afresh is forked."""
@@ -341,17 +344,18 @@ class Subject:
         self.forks = False
         self.call = replace(self.call, pristine=self._pristine)
 
-    def _use_copies(self) -> None:
+    def _copy_inputs(self) -> None:
+        """Give every run a copy of its input from now on, and note it."""
         self._copies = True
         self.note("changes its input: every run was given a fresh copy")
 
     def _count_elsewhere(self, runs: int) -> None:
-        """Count runs of another process; those that could not be made do not count."""
+        """Count runs that another process has made."""
         self.call.made.runs += runs
         self.runs += runs
 
     def _forget_costs(self) -> None:
-        """Forget what runs took together: first calls are slow."""
+        """Forget the seconds that runs took so far, as first calls are slow."""
         self._timed, self._effort, self._passed = 0, 0.0, 0.0
 
     def _count(self, runs: int, seconds: float, passed: float) -> None:

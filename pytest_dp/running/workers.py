@@ -1,9 +1,8 @@
 """Work in other processes, through joblib, which are kept from one audit to the next.
 
 A generator that is copied into several processes deals the same numbers in each. `generators.find`
-finds those that Python code holds, also where nothing of them is pickled: in a module that workers
-import, in an object that makes its generator anew. Those of compiled code, of which a pickle would
-show bytes at most, are told by what they give: a trial in each process.
+finds the generators that Python code holds. Those of compiled code are found by what they give: by
+a trial in each process.
 """
 
 from __future__ import annotations
@@ -64,14 +63,14 @@ _LONG_FLOAT = re.compile(r"\.\d{9}")
 
 
 class CannotShare(Exception):  # noqa: N818  a way out, not an error
-    """The work has to be done in one process; the message says why."""
+    """Raised if the work has to be done in one process; the message says why."""
 
 
 def surprise(texts: list[str]) -> float:
-    """Return the negative logarithm of the chance that independent outputs read like these again.
+    """Return the negative log of an estimate of how likely independent outputs repeat these texts.
 
-    Outputs that show all digits of a float are worth more than their frequency says, as those
-    hardly ever come twice; unless one of them did.
+    Outputs that show all digits of a float count for more than their frequency says, as such
+    digits hardly ever come twice; unless one of them did.
     """
     long = sum(n == 1 and bool(_LONG_FLOAT.search(text)) for text, n in Counter(texts).items())
     # From frequencies alone: no distribution makes the same independent outputs more likely.
@@ -84,16 +83,17 @@ class Trial:
     """A trial of one chunk, run twice in a row by a process that is new to the mechanism."""
 
     process: str
+    """The name of the process."""
     digest: bytes
-    """Of all outputs of the first run, as texts."""
+    """A hash of the texts of all outputs of the first run."""
     surprise: float
-    """How unlikely the same outputs would be by chance, as a negative logarithm."""
+    """The negative logarithm of the chance of the same outputs in another process."""
     replays: bool
-    """Whether the second run gave the same."""
+    """Whether both runs gave the same outputs."""
 
 
 class Comparison:
-    """A comparison of processes: whether they drew the same random numbers.
+    """A comparison of the trials of processes, which shows generators that were copied.
 
     `local` is the trial of this process.
     """
@@ -103,10 +103,11 @@ class Comparison:
         self._digests = {local.process: local.digest}
 
     def check(self, trial: Trial) -> None:
-        """Refuse a worker's outputs if they cannot be used beside those of other processes.
+        """Raise CannotShare if a worker's outputs cannot be used beside those of other processes.
 
-        What replays in this process must give the same in a worker. What does not must give
-        something else in each: system entropy does, a generator that was copied does not.
+        A mechanism that replays in this process must give the same outputs in a worker. Another one
+        must give other outputs in each process: with system entropy it does, with a generator that
+        was copied it does not.
         """
         if self.local.replays:
             if not trial.replays:
@@ -126,14 +127,14 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """A mechanism that is ready to travel, with what every worker tries it on first."""
+    """A pickled mechanism, with the dataset and the chunk on which every worker tries it first."""
 
     mechanism: bytes
     module: str | None
-    """The module whose functions and classes travel by value, not by name."""
+    """The module whose functions and classes are pickled by value; None if all are by name."""
 
-    def beside(self, obj: Any) -> bytes:
-        """Pickle what is to meet the mechanism in a worker: both then have the same classes.
+    def pickle_beside(self, obj: Any) -> bytes:
+        """Pickle an input or a function, so that it has the same classes as the mechanism.
 
         Raises CannotShare if it cannot be pickled.
         """
@@ -144,9 +145,10 @@ class Packed:
 
 
 def pack(call: Call, dataset: Input, chunk: Chunk) -> Packed:
-    """Pickle a mechanism, by value if possible: patched module variables then travel with it.
+    """Pickle a mechanism for workers, by value if possible, so that patched variables are kept.
 
-    Raises whatever pickling raised, if it can be pickled neither by value nor by reference.
+    `dataset` and `chunk` are those of the trial in each worker. Raises whatever pickling raises, if
+    the mechanism can be pickled neither by value nor by name.
     """
     # A worker looks for generators in its copy.
     trial = replace(call, captured=NO_GENERATORS), dataset, chunk
@@ -164,43 +166,42 @@ Sent = tuple[str, float, bytes]
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """A description of all jobs of one call: the properties that they share."""
+    """What all jobs of one call have in common: mechanism, function of the outputs, runner."""
 
     packed: Packed
     function: bytes
-    """What measures the outputs, pickled."""
+    """The function that measures the outputs, pickled."""
     runner: Runner
 
 
 @dataclass(frozen=True, slots=True)
 class JobResult:
-    """A result of a job."""
+    """The result of a job in a worker."""
 
     trial: Trial | None
-    """None if it could not be run."""
+    """The trial of the worker; None if it could not be run."""
     chunks: list[Summary]
     values: list[Any]
-    """What the function said of every chunk."""
+    """The value of the function for the outputs of each chunk."""
     error: Exception | None = None
-    """What ended the job early: raised by the function, by a vectorised mechanism, for lack of
-    time, or because something cannot be pickled."""
+    """The error that ended the job early; None if the job was done."""
 
 
 def share_out(
     order: Order, jobs: list[Work], n_jobs: int, deadline: Deadline
 ) -> Generator[JobResult, None, None]:
-    """Do jobs in `n_jobs` processes; results as they come, in the order of the jobs.
+    """Run jobs in `n_jobs` processes, and yield the results in the order of the jobs.
 
     When the iterator is closed, no more jobs are begun, and those that are under way are awaited.
 
     Raises OutOfTime if the deadline passed long ago and a worker has not noticed (it is ended),
-    MechanismError if a worker died, and CannotShare if an input, or what comes back, cannot be
-    pickled, or no process can be started.
+    MechanismError if a worker died, and CannotShare if an input or a result cannot be pickled, or
+    no process can be started.
     """
     if joblib.effective_n_jobs(n_jobs) == 1 < n_jobs:
         raise CannotShare(_NO_PROCESSES.format("joblib finds no place for its semaphores"))
     processes = min(n_jobs, len(jobs))
-    inputs = {id(dataset): order.packed.beside(dataset) for dataset, _ in jobs}
+    inputs = {id(dataset): order.packed.pickle_beside(dataset) for dataset, _ in jobs}
     work, wanted = joblib.delayed(_work), True
     sent = _results(
         n_jobs,
@@ -223,7 +224,7 @@ def share_out(
 
 
 def _results(n_jobs: int, work: Iterator[Any], deadline: Deadline) -> Iterator[Sent]:
-    """Yield the results of jobs, in their order; raise their errors as errors of ours."""
+    """Run jobs by joblib and yield their results; raise errors of processes as `share_out` says."""
     try:
         parallel = _parallel(n_jobs)
         parallel.timeout = _patience(deadline)
@@ -247,16 +248,17 @@ def _results(n_jobs: int, work: Iterator[Any], deadline: Deadline) -> Iterator[S
 
 
 def _patience(deadline: Deadline) -> float:
-    """Return the seconds that joblib waits for a job."""
+    """Return the seconds that pass before joblib gives a job up."""
     return clocks.WALL_FACTOR * max(deadline.to_the_last(), 0.1) + STARTING_SECONDS
 
 
 _KEPT: list[tuple[Any, int, joblib.Parallel]] = []
-"""At most one pool of processes that joblib would otherwise start for every call."""
+"""At most one pool of processes, which joblib would else start for every call: the backend, the
+number of processes, and the pool."""
 
 
 def _parallel(n_jobs: int) -> joblib.Parallel:
-    """Return the processes of the backend in use: results come one by one where it knows how to."""
+    """Return worker processes of joblib's active backend, which are started if none are kept."""
     try:
         return joblib.Parallel(n_jobs, batch_size=1, return_as="generator")
     except ValueError:  # joblib refuses: backends that gather results also start for every call
@@ -275,7 +277,7 @@ def _close() -> None:
 
 
 def stop() -> None:
-    """End the worker processes that joblib keeps, if there are any: it starts others when asked."""
+    """End the worker processes that joblib keeps, if there are any; later jobs start others."""
     _close()
     executor = reusable_executor._executor  # noqa: SLF001  asking for one would start one
     if executor is not None:
@@ -284,7 +286,7 @@ def stop() -> None:
 
 
 _LOADED: dict[bytes, tuple[Call, Trial]] = {}
-"""In a worker: mechanisms it has unpacked, by digest, so that each is unpacked once."""
+"""In a worker: the last mechanism that was unpickled and its trial, by the digest of its pickle."""
 
 
 _ONE_AT_A_TIME = threading.Lock()
@@ -298,9 +300,10 @@ def _work(
     left: tuple[float, float, float],
     processes: int,
 ) -> Sent:
-    """Run one job in a worker.
+    """Run one job in a worker, and return the worker's name, processor seconds and result.
 
-    Errors are sent back, as joblib would end the worker if they were raised.
+    Errors are part of the result, as joblib would end the worker if they were raised. `left` are
+    the arguments of a `Deadline`, and `processes` is how many work at the same time.
     """
     with _ONE_AT_A_TIME:
         started = clocks.process_seconds()
@@ -310,11 +313,12 @@ def _work(
 
 
 def this_process() -> str:
-    """Return the name of this process, on whichever machine."""
+    """Return a name of this process that no other process has, on any machine."""
     return f"{platform.node()}:{os.getpid()}"
 
 
 def _run_job(order: Order, sent: bytes, chunks: list[Chunk], deadline: Deadline) -> bytes:
+    """Run chunks on a pickled dataset, and return a pickled `JobResult`."""
     trial: Trial | None = None
     summaries: list[Summary] = []
     values: list[Any] = []
@@ -335,20 +339,21 @@ def _run_job(order: Order, sent: bytes, chunks: list[Chunk], deadline: Deadline)
 
 
 def _load_mechanism(order: Order, deadline: Deadline) -> tuple[Call, Trial]:
+    """Unpickle the mechanism and run its trial, or return both from the job before."""
     packed = order.packed.mechanism
     # By the seed too: two claims on one mechanism are tried on different random numbers.
     key = hashlib.sha256(packed + str(order.runner.seed).encode()).digest()
     if key not in _LOADED:
         _LOADED.clear()
         call, dataset, chunk = _unpickle(packed)
-        call = call.of(call.mechanism, call.params)
+        call = call.with_mechanism(call.mechanism, call.params)
         _LOADED[key] = call, trial_of(order.runner, call, dataset, chunk, deadline)
     return _LOADED[key]
 
 
 @functools.lru_cache(maxsize=1)
 def _function(sent: bytes) -> Callable[[Outputs], Any]:
-    """Return the function that a worker was sent, kept if the last job had the same."""
+    """Unpickle the function that measures outputs, unless the last job had the same."""
     return _unpickle(sent)  # type: ignore[no-any-return]
 
 
@@ -374,10 +379,10 @@ def _cannot_travel(error: Exception) -> CannotShare:
 
 
 def trial_of(runner: Runner, call: Call, dataset: Input, chunk: Chunk, deadline: Deadline) -> Trial:
-    """Run a chunk twice in this process, on a copy, and compare."""
+    """Run a chunk twice in this process, on a copy if possible, and return the comparison."""
     with contextlib.suppress(CannotCopy):
         call, (data,) = call.copied(dataset.live)
-        dataset = dataset.like(data)
+        dataset = dataset.with_data(data)
     once, twice = (
         [
             safe_repr(o)
