@@ -101,8 +101,8 @@ def dumps(obj: Any, module: str | None = None) -> bytes:
 class Pristine:
     """An object as it is now, to be copied later: a mechanism with its parameters.
 
-    `reason` says why it cannot be copied, and is empty if it can. `reads` says whether it has
-    any value beside code, which may have been drawn when it was made.
+    `reason` says why it cannot be copied, and is empty if it can. `reads` says whether it holds
+    values besides code, which an import may have drawn.
     """
 
     def __init__(self, obj: Any) -> None:

@@ -83,14 +83,14 @@ class Answer(NamedTuple):
 
 
 class Start(IntEnum):
-    """How a process that is forked starts."""
+    """The state in which a forked process runs the mechanism."""
 
     AS_IT_WAS = 0
-    """As the original was."""
+    """The state of the original process before the first run."""
     SEEDED = 1
-    """With all generators seeded that are anywhere in it."""
+    """That state, with every random generator of the process reseeded."""
     IMPORTED = 2
-    """With these, and with the modules of the project imported anew."""
+    """The reseeded state, with the modules of the project imported once more."""
 
 
 class Origin:
@@ -129,11 +129,11 @@ class Origin:
         *,
         start: Start = Start.SEEDED,
     ) -> list[Outputs]:
-        """Return outputs of a process in which the mechanism was never run, called as `call` says.
+        """Run the mechanism, as `call` says, in a new process, and return the outputs of each work.
 
-        It is given `seconds`, as it may wait for threads of libraries, which are missing there.
-        Raises CannotCopy if there is no such process, or it ends without an answer, and OutOfTime
-        if the deadline passes first.
+        The mechanism was never run there. The process is given `seconds`, as it may wait for
+        threads of libraries, which are missing there. Raises CannotCopy if no process can be
+        forked, or if it ends without an answer, and OutOfTime if the deadline passes first.
         """
         if self.reason:
             raise CannotCopy(self.reason)
@@ -187,7 +187,7 @@ _HANGS = "it does not return in a process that was forked, perhaps because it wa
 
 
 def _pickle_work(call: Call, start: Start, work: RunOrder) -> bytes:
-    """Pickle what a process is asked for. Raises CannotCopy if that cannot be done."""
+    """Pickle the work that a process is asked for. Raises CannotCopy if that cannot be done."""
     place = None
     if start is Start.IMPORTED and (place := locate(call.mechanism)) is None:
         raise CannotCopy("it is in no module that can be imported again")
@@ -258,15 +258,18 @@ def _cut_off(kept: int) -> None:
 
 
 def _answer(call: Call, generators: list[Any] | None, request: bytes, pipe: Connection) -> None:
-    """Send the outputs, or why there are none.
+    """Run the mechanism on the work of a request, and send an `Answer` to the pipe.
 
-    It runs in a process that `_wait_for_requests` forked.
+    It runs in a process that `_wait_for_requests` forked. The `generators` are reseeded first.
     """
     pipe.send_bytes(_outputs_sent(call, generators or [], request))
 
 
 def _outputs_sent(call: Call, generators: list[Any], request: bytes) -> bytes:
-    """Run a mechanism as asked for, in a process for this alone; return an `Answer` in writing."""
+    """Reseed generators, run the mechanism on a request, and return a pickled `Answer`.
+
+    Where the request says so, the mechanism's module is imported anew first.
+    """
     asked: list[str] = []
     files: list[str] = []
     try:
@@ -315,7 +318,10 @@ def files_kept(
     start: Start,
     since: float,
 ) -> list[str]:
-    """Return the files that a run opens for reading, and that were written after `since`."""
+    """Run the mechanism once in a new process, and return the files that it reads and that changed.
+
+    Those are files opened for reading that were written after `since`, in seconds since 1970.
+    """
     with contextlib.closing(Origin(call)) as origin:
         chunks = [Chunk(1, (Purpose.COPY, 0))]
         origin.run(call, runner, [(dataset, chunks)], deadline, seconds, start=start)

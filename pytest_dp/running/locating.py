@@ -1,4 +1,4 @@
-"""Import a mechanism anew: find its module, and the steps that lead to it there.
+"""Import a mechanism anew: find its module, and the attributes that lead to it there.
 
 pytest loads test modules and conftest files in ways that no import repeats: from folders that are
 not on `sys.path`, under names that it made up. So each module of the project is loaded from the
@@ -21,7 +21,7 @@ from typing import Any
 from pytest_dp.basics.whose_code import is_project_file
 
 MAIN = "__main__", "__mp_main__"
-"""Scripts: to import them once more would run them once more."""
+"""Names of scripts: to import a script once more would run it once more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +31,13 @@ class ModulePlace:
     module: str
     path: str
     qualname: str
-    """Of what is there, so that nothing else is taken for it."""
+    """The qualified name of the mechanism, by which another object at that place is noticed."""
 
 
 def locate(mechanism: Any) -> ModulePlace | None:
-    """Return where a function, a method or an object is found after another import, or None.
+    """Return where another import puts a function, a method or an object; None if nowhere.
 
-    It has to be a variable of a module of the project, or inside of the classes of its own one.
+    It has to be a variable of a module of the project, or inside of a class of its own module.
     """
     owner, method = mechanism, ""
     if isinstance(mechanism, types.MethodType):
@@ -52,7 +52,7 @@ def locate(mechanism: Any) -> ModulePlace | None:
 
 
 def _follow(module: types.ModuleType, path: str) -> Any:
-    """Return what names lead to, or None."""
+    """Return the object to which names with dots lead from a module; None if there is none."""
     try:
         return attrgetter(path)(module)
     except AttributeError:
@@ -60,6 +60,7 @@ def _follow(module: types.ModuleType, path: str) -> Any:
 
 
 def _project_modules() -> list[types.ModuleType]:
+    """Return the modules of the project that are loaded."""
     return [
         module
         for module in list(sys.modules.values())
@@ -69,10 +70,10 @@ def _project_modules() -> list[types.ModuleType]:
 
 
 def import_anew(place: ModulePlace) -> Any:
-    """Import the modules of the project once more, and return what is at a place.
+    """Import all modules of the project once more, and return the mechanism at a place.
 
-    In a process for this alone: what others hold of these modules is what it was. Raises
-    LookupError if there is nothing at the place, or something else.
+    For a process that does nothing else, as others keep the old modules. Raises LookupError if
+    there is no mechanism at the place, or another one, and whatever an import raises.
     """
     files = {
         name: (str(module.__file__), hasattr(module, "__path__"))
@@ -99,14 +100,14 @@ def qualname_of(obj: Any) -> str:
 class _Finder(MetaPathFinder):
     """Finds modules in the files from which they were loaded before.
 
-    The one of their `parents` finds packages that have no file, as pytest makes them up.
+    With `parents`, it finds the packages above them, which have no file, as pytest makes them up.
     """
 
     def __init__(self, files: dict[str, tuple[str, bool]], *, parents: bool = False) -> None:
         self._files, self._parents = files, parents
 
     def find_spec(self, fullname: str, *_: Any) -> ModuleSpec | None:
-        """Return how to load a module, or None."""
+        """Return how to load a module; None if this finder does not know it."""
         if self._parents:
             inside = any(name.startswith(f"{fullname}.") for name in self._files)
             return ModuleSpec(fullname, None, is_package=True) if inside else None

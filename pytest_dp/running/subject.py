@@ -129,7 +129,10 @@ class Subject:
             self.origin.close()
 
     def import_instead(self) -> bool:
-        """Import the modules of the project for each start; return whether it was otherwise."""
+        """Import the modules of the project for each start from now on, in forked processes.
+
+        Returns False, and changes nothing, if that is so already or no process can be forked.
+        """
         if self.origin is None or self.imports:
             return False
         self.imports = True
@@ -276,7 +279,10 @@ class Subject:
         deadline: Deadline,
         start: Start = Start.SEEDED,
     ) -> list[Outputs]:
-        """Return the outputs of one process, for each input with its key; see `Origin.run`."""
+        """Run the mechanism in a new process, and return the outputs for each input with its key.
+
+        Errors are those of `Origin.run`.
+        """
         if self.origin is None:
             raise CannotCopy("no process was forked before its first run")
         works = [(dataset, self._chunks(runs, key)) for dataset, key in items]
@@ -336,11 +342,12 @@ class Subject:
         return call, [dataset.with_data(data) for dataset, data in both]
 
     def _fork(self, reason: str) -> None:
-        """Use no copies: what is to start afresh is forked."""
+        """Run whatever has to start afresh in forked processes, not on copies, for this reason."""
         self.forks = True
         self.call = replace(self.call, pristine=Pristine.refused(reason))
 
     def _unfork(self) -> None:
+        """Run whatever has to start afresh on copies again."""
         self.forks = False
         self.call = replace(self.call, pristine=self._pristine)
 

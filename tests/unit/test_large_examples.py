@@ -29,6 +29,7 @@ DATASETS = {
     "array": np.column_stack([AGES, INCOMES]),
     "frame": FRAME,
     "polars": pl.from_pandas(FRAME),
+    "set": {int(at) for at in range(ROWS)},
 }
 each_dataset = pytest.mark.parametrize("data", DATASETS.values(), ids=DATASETS)
 
@@ -66,10 +67,11 @@ def test_positions_give_the_dataset_that_rows_one_by_one_give(data):
     assert type(without) is type(data)
     assert pool.length(positions) == ROWS if not isinstance(data, str) else len(data)
     assert key(pool.dataset(pool.kept(positions))) == key(taken_rows(data, kept))
-    twice = pool.dataset((*positions, out))
-    assert key(records_of(twice)) == key([*records, records[kept[17]]])
-    added = pool.add(pool.records[read[0]])
-    assert added == read[0] or pool.same[added] == pool.same[read[0]]
+    if not isinstance(data, set):
+        twice = pool.dataset((*positions, out))
+        assert key(records_of(twice)) == key([*records, records[kept[17]]])
+        added = pool.add(pool.records[read[0]])
+        assert added == read[0] or pool.same[added] == pool.same[read[0]]
 
 
 @each_dataset
