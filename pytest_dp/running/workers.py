@@ -166,7 +166,7 @@ Sent = tuple[str, float, bytes]
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What all jobs of one call have in common: mechanism, function of the outputs, runner."""
+    """A description of all jobs of one call: mechanism, function of the outputs, and runner."""
 
     packed: Packed
     function: bytes
