@@ -208,12 +208,6 @@ def sparse_vector_without_noise_on_answers(data: Any, rng: Any) -> Any:
     return [bool(answer >= threshold) for answer in _answers(data)]
 
 
-def groups_above_threshold(data: Any, rng: Any) -> Any:
-    counts = data.groupby("region").size()
-    noisy = {region: n + rng.laplace() for region, n in counts.items()}
-    return {region: round(n, 1) for region, n in noisy.items() if n > 15}
-
-
 def groups_without_threshold(data: Any, rng: Any) -> Any:
     counts = data.groupby("region").size()
     return {region: round(n + rng.laplace(), 1) for region, n in counts.items()}
@@ -272,7 +266,6 @@ CASES = (
     Case(sparse_vector_1, True, EPS),
     Case(sparse_vector_2, True, EPS),
     Case(sparse_vector_without_noise_on_answers, False, EPS),
-    Case(groups_above_threshold, True, {"eps": 1.0, "delta": 1e-5}, new_group=True),
     Case(groups_without_threshold, False, {"eps": 1.0, "delta": 1e-5}, new_group=True),
     Case(polars_counts, True, EPS),
     Case(polars_sum, False, EPS),

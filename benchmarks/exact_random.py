@@ -55,8 +55,6 @@ DISCRETE = (
     "int(rng.integers(1000) < 300)",
     "rng.choice([0, 2, 5], p=[0.2, 0.5, 0.3])",
     "rng.choice(4)",
-    "rng.binomial(3, 0.4)",
-    "min(rng.geometric(0.6), 5)",
     "int((rng.random(3) < 0.4).sum())",
     "int(np.argmax(np.array([0.2, 0.7, 1.0]) > rng.random()))",
     "np.random.randint(0, 3)",

@@ -24,7 +24,7 @@ from pytest_dp.oracles.enumerated import EnumeratedPair
 from pytest_dp.oracles.enumerating import TOO_MANY
 from pytest_dp.oracles.factors import compare, law_of
 from pytest_dp.oracles.known_pairs import check_rows
-from pytest_dp.oracles.shift_loss import LossBound
+from pytest_dp.oracles.shifts import LossBound
 from pytest_dp.outputs.raised import all_raised
 from pytest_dp.pairs import make_pair_source, resolve_promise
 from pytest_dp.report import numbers

@@ -32,7 +32,7 @@ from pytest_dp.explain.findings import (
 from pytest_dp.explain.runs import ENDS, LOOK_RUNS, MANY_RUNS, WHOLE, PairRuns, place_of
 from pytest_dp.oracles.alignment import Alignment, Move, align
 from pytest_dp.oracles.checking import Memory, NotAligned
-from pytest_dp.oracles.shift_loss import LossBound
+from pytest_dp.oracles.shifts import LossBound
 from pytest_dp.privacy.guarantees import Guarantee
 from pytest_dp.running.generator_stand_ins import CannotInstrument, Site
 from pytest_dp.running.laws import LAPLACE, NORMAL, Law

@@ -26,7 +26,7 @@ from pytest_dp.oracles.checking import Memory
 from pytest_dp.oracles.factors import compare, law_of
 from pytest_dp.oracles.handing_out import TOO_FEW_RUNS
 from pytest_dp.oracles.known_pairs import KnownPair
-from pytest_dp.oracles.shift_loss import LossBound
+from pytest_dp.oracles.shifts import LossBound
 from pytest_dp.pairs import Pair
 from pytest_dp.privacy import Guarantee, gaussian_sigma
 from pytest_dp.results.outcome import Estimate, Mode
@@ -155,7 +155,7 @@ class Known:
         That the loss is as large is not known, only likely.
         """
         bound = self.above
-        return bound is not None and bound.mu > 0 == bound.pure and not (bound.rare or bound.varies)
+        return bound is not None and bound.mu > 0 == bound.pure and not bound.varies
 
     @property
     def by_rounding(self) -> bool:

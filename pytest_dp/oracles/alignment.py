@@ -26,9 +26,9 @@ import numpy as np
 
 from pytest_dp.basics.arrays import Floats, Outputs
 from pytest_dp.oracles.checking import Memory, NotAligned, Pairing
-from pytest_dp.oracles.direction import Direction
+from pytest_dp.oracles.direction import CheckedShifts, Direction
 from pytest_dp.oracles.handing_out import Replayer
-from pytest_dp.oracles.shift_loss import LossBound, largest, loss_of_shift
+from pytest_dp.oracles.shifts import LossBound, largest_bound, loss_of_shift
 from pytest_dp.oracles.standard_draws import Plan
 from pytest_dp.outputs.flatten import flatten
 from pytest_dp.outputs.leaves import as_float
@@ -101,8 +101,8 @@ class Alignment:
 
     @property
     def mu(self) -> float | None:
-        bound = self.bound
-        return None if bound.pure or bound.rare else bound.mu
+        """The bound in mu of Gaussian privacy; None if draws of other laws move."""
+        return None if self.bound.pure else self.bound.mu
 
     def parameter_of(self, guarantee: Guarantee) -> float:
         """Return a bound on the parameter of a guarantee; raises CannotInstrument if unknown."""
@@ -160,60 +160,59 @@ def _find_alignment(
     replays: int,
     memory: Memory,
 ) -> Alignment:
-    directions: list[Direction] = []
+    """Return an alignment by one direction if its opposite shift will do, else by both.
+
+    Raises NotAligned if there is none.
+    """
+    found: list[tuple[Direction, CheckedShifts]] = []
     bounds: list[LossBound] = []
-    keys = [replayer.key(side) for side in (0, 1)]
-    first = memory.known_side(keys, _plan(0, replays))
+    keys = [replayer.key_of_input(side) for side in (0, 1)]
+    first = memory.side_with_runs(keys, _plan_replays(0, replays))
     for number, source in enumerate((first, 1 - first)):
-        plan = _plan(number, replays)
+        plan = _plan_replays(number, replays)
         known = memory.runs_on(keys[source], inputs[source], plan)
-        before = directions[0] if directions else None
+        numbers = plan.numbers()
+        by_path = len(numbers) if number else max(len(numbers) // 2, 1)
         pairing = Pairing(replayer, source, 1 - source)
-        direction = Direction(pairing, plan.numbers(), known, is_within, memory, before)
-        directions.append(direction)
-        bounds.append(direction.bound())
-        if direction.turned is not None and is_within(direction.turned):
-            bounds.append(direction.turned)
+        direction = Direction(pairing, numbers, by_path, known, memory)
+        shifts = direction.find_shifts(is_within)
+        found.append((direction, shifts))
+        bounds.append(shifts.bound)
+        if shifts.turned is not None and is_within(shifts.turned):
+            bounds.append(shifts.turned)
             break
-    replayer.start_afresh()
-    for direction in directions:
-        direction.check_determined()
-    outputs = {each.pairing.source: each.outputs() for each in directions}
+    replayer.renew_copy()
+    for direction, shifts in found:
+        direction.check_repeatable(shifts.replays[-1])
+    outputs = {each.pairing.source: each.outputs(shifts.replays) for each, shifts in found}
     from_laws = min(map(len, outputs.values()))
-    if len(outputs) == 1:
-        many = replays >= MANY_REPLAYS
-        outputs[1 - first] = directions[0].outputs_on_target(OUTPUTS_ON_TARGET) if many else []
-    made = sum(each.replays for each in directions)
-    bound = largest(bounds)
-    moves, bound = moves_of(bound.replay), replace(bound, replay=None)
+    if len(found) == 1:
+        most = OUTPUTS_ON_TARGET if replays >= MANY_REPLAYS else 0
+        outputs[1 - first] = found[0][0].outputs_on_target(found[0][1].replays, most)
+    made = sum(len(shifts.replays) for _, shifts in found)
+    bound = largest_bound(bounds)
+    moves, bound = _moves_of(bound.replay), replace(bound, replay=None)
     return Alignment(bound, made, from_laws, (outputs[0], outputs[1]), moves)
 
 
-def _plan(number: int, replays: int) -> Plan:
-    """Return the numbers of replays in the first direction, or in the second."""
+def _plan_replays(number: int, replays: int) -> Plan:
+    """Return the plan of the draws of replays in the first direction (0), or the second (1)."""
     each = max(replays if number == 0 else replays // 2, 2)
     tails = int(TAIL_SHARE * each)
     return Plan(number, each - tails, tails)
 
 
-def moves_of(replay: Any) -> tuple[Move, ...]:
-    """Return how far the draws of a replay move: its pairing, numbers and shift are given.
+def _moves_of(replay: Any) -> tuple[Move, ...]:
+    """Run a replay again, and return how far each of its requests' draws move.
 
-    Empty where no replay is known.
+    It is given by its pairing, numbers and shift. Empty where `replay` is None.
     """
     if replay is None:
         return ()
     pairing, numbers, shift = replay
-    ours = pairing.on_source(numbers, tracked=True)
     return tuple(
-        Move(
-            each.stack,
-            each.request,
-            shift[each.number],
-            each.scale,
-            loss_of_shift([each], shift, pairing.gaps),
-        )
-        for each in ours.drawn
+        Move(each.stack, each.request, shift[each.number], each.scale, loss_of_shift([each], shift))
+        for each in pairing.run_on_source(numbers, tracked=True).requests
         if each.law is not None and np.any(shift.get(each.number, 0.0))
     )
 

@@ -1,8 +1,9 @@
 """Every path that a mechanism can take, one run for each: instead of drawing, it branches.
 
-An instrument that has several answers asks its `Path` which to give. A new run follows the choices
-of an earlier one up to a point, and makes another one there; the likeliest paths come first. Draws
-with a density are deferred numbers (`Branching.value_of`), all others are branches.
+An instrument that has several answers asks its `Path` which to give: a *choice* of a *branch*. A
+new run follows the choices of an earlier one up to a point, and makes another one there; the
+likeliest paths come first. Draws with a density are deferred numbers, of which a run knows the law
+and no value (`oracles.deferred`); all others are branches.
 """
 
 from __future__ import annotations
@@ -32,15 +33,9 @@ takes longer."""
 MAX_BITS = 16
 """Random bits that are enumerated at once. More: enumeration never ends; fewer: losses are not
 known."""
-MAX_TRIALS = 256
-"""Trials of a binomial draw whose outcomes are enumerated. More take longer; fewer: losses are not
-known."""
 MAX_OUTCOMES = 4_096
 """Draws in one call, or outcomes of one draw, that are enumerated. More take longer; fewer: losses
 are not known."""
-NEGLIGIBLE_WEIGHT = 1e-17
-"""Probability from which a falling tail is left out. Larger: it is missing; smaller: enumeration
-takes longer."""
 WIDE = {np.dtype(float), np.dtype(np.int64), np.dtype(bool)}
 """Types of draws that do not round what is drawn."""
 
@@ -112,15 +107,13 @@ class Branching(Instrument):
     run was given up as too rare.
     """
 
-    most = MAX_OUTCOMES
-    """Draws at once."""
-
     def __init__(self) -> None:
         super().__init__()
-        self._python, self._numpy = PythonDraws(self), NumpyDraws(self)
+        self._python = PythonDraws(self)
         self.start(Path())
 
     def start(self, path: Path) -> None:
+        """Forget the last run, and follow a path in the next one."""
         self.path, self.inexact, self.abandoned, self.refusal = path, 0, False, ""
 
     def is_over(self) -> bool:
@@ -135,44 +128,40 @@ class Branching(Instrument):
         return self.path.choose(weights)
 
     def give_up(self) -> NoReturn:
-        """End the run, whose output stays unknown."""
+        """End the run, whose output stays unknown, by raising CannotInstrument."""
         self.abandoned = True
         raise CannotInstrument("too rare")
 
     def value_of(self, law: Law) -> Any:
-        """Return a draw of a law that has a density."""
+        """Return a draw of a law that has a density, as a deferred number."""
         raise NotImplementedError
 
     def integer(self, count: int, low: int = 0) -> Any:
         """Return the number, of `count` from `low` on, that this path takes: a branch for each."""
         return low + (self.choose([Fraction(1, count)] * count) if count > 1 else 0)
 
-    def random_bytes(self, count: int) -> bytes:
-        """Return random bytes, if they are few."""
-        if 8 * count > MAX_BITS:
-            self.refuse(f"{8 * count} random bits as bytes")
-        return bytes(self.choose([Fraction(1, 256)] * 256) for _ in range(count))
-
     def draw(self, request: Request) -> Any:
         """Return a deferred number, an array of them, or one of several branches.
 
-        Raises CannotInstrument if there is no way to follow what is asked for.
+        Raises CannotInstrument if the method or its arguments are not enumerated.
         """
-        standard = self._standard(request)
+        standard = self._deferred_law(request)
         if standard is not None:
-            return self._drawn(standard, size_of(request))
+            return self._deferred_draws(standard, size_of(request))
         if request.source.kind in (Generator, RandomState):
-            return self._numpy.draw(request)
+            return self._draw_of_numpy(request)
         method = getattr(self._python, request.method, None)
         if method is None:
             self.refuse(f"{request} is not enumerated")
         return method(*request.args, **request.keywords)
 
+    # Draws that are deferred numbers
+
     def takes(self, law: Law) -> bool:
         """Return whether draws of a law are deferred numbers; whole ones are branches."""
         return not law.lattice
 
-    def _standard(self, request: Request) -> Standard | None:
+    def _deferred_law(self, request: Request) -> Standard | None:
         """Return the law, scale and location of draws that are deferred; None if they are branches.
 
         Raises CannotInstrument for `out=`, small dtypes, and arguments that are not traced.
@@ -193,30 +182,83 @@ class Branching(Instrument):
             self.refuse(f"draws are converted to {np.dtype(arguments['dtype'])}")
         return standard
 
-    def _drawn(self, standard: Standard, size: Any) -> Any:
+    def _deferred_draws(self, standard: Standard, size: Any) -> Any:
+        """Return draws of a law, scale and location, alone or in an array of a size."""
         law, scale, loc = standard
         if is_draw(scale) or (isinstance(scale, np.ndarray) and scale.dtype == object):
             self.refuse("the scale of a draw depends on another draw")
-        if size is None and isinstance(scale, int | float) and isinstance(loc, int | float):
-            return self.number(law, _plain(scale), _plain(loc))
-        shape = () if size is None else np.empty(size, dtype=bool).shape
+
+        def draw(scale: Any, loc: Any, _: Any = None) -> Any:
+            value = self.value_of(law)
+            is_standard = type(scale) is type(loc) is float and (scale, loc) == (1.0, 0.0)
+            return value if is_standard else loc + scale * value
+
         if size is None:
-            shape = np.broadcast(np.empty(np.shape(scale)), np.empty(np.shape(loc))).shape
-        if math.prod(shape) > self.most:
-            self.refuse(f"{math.prod(shape):,} draws at once")
+            size = np.broadcast_shapes(np.shape(scale), np.shape(loc))
+        shape = self._shape_of(size)
         if not shape:
-            return self.number(law, _plain(scale), _plain(loc))
-        return self.array(law, scale, loc, np.empty(shape, bool))
+            return draw(_as_python(scale), _as_python(loc))
+        return of_draws(elementwise(draw, scale, loc, np.empty(shape, bool)))
 
-    def number(self, law: Law, scale: Any, loc: Any) -> Any:
-        """Return a draw."""
-        value = self.value_of(law)
-        is_standard = type(scale) is type(loc) is float and (scale, loc) == (1.0, 0.0)
-        return value if is_standard else loc + scale * value
+    # Draws of numpy that are branches
 
-    def array(self, law: Law, scale: Any, loc: Any, room: Any) -> Any:
-        """Return as many draws as there is room for."""
-        return of_draws(elementwise(lambda by, loc, _: self.number(law, by, loc), scale, loc, room))
+    def _draw_of_numpy(self, request: Request) -> Any:
+        """Return whole numbers, or choices, in the type that numpy would return.
+
+        Raises CannotInstrument for other methods, and choices of rows or without replacement.
+        """
+        arguments = request.arguments
+        if request.method in ("integers", "randint"):
+            low, high = arguments["low"], arguments["high"]
+            low, high = (0, low) if high is None else (low, high)
+            return self._whole_numbers(request, low, high + bool(arguments.get("endpoint")))
+        if request.method != "choice":
+            self.refuse(f"{request.source.name}.{request.method} is not enumerated")
+        pool, p, size = np.asarray(arguments["a"]), arguments["p"], arguments["size"]
+        if pool.ndim > 1 or not (arguments["replace"] or size is None):
+            self.refuse("a choice of rows, or without replacement")
+        count = int(pool) if pool.ndim == 0 else len(pool)
+        weights = [Fraction(1, count)] * count if p is None else shares(p)
+        shape = self._shape_of(size)
+        picks = [self.choose(weights) if count > 1 else 0 for _ in range(math.prod(shape))]
+        which = np.array(picks, np.int64).reshape(shape) if shape else picks[0]
+        return pool[which] if pool.ndim else self._in_type_of_answer(request, which)
+
+    def _whole_numbers(self, request: Request, low: Any, high: Any) -> Any:
+        """Return whole numbers from `low` to below `high`, which may be arrays, in a shape."""
+
+        def integer(_: Any, low: Any, high: Any) -> Any:
+            if high <= low:
+                raise ValueError("low >= high")
+            return self.integer(int(high) - int(low), int(low))
+
+        if is_draw(low) or is_draw(high):
+            self.refuse("the parameter of a draw is a draw")
+        size = request.arguments["size"]
+        shape = np.broadcast_shapes(np.shape(low), np.shape(high)) if size is None else size
+        shape = self._shape_of(shape)
+        drawn = integer(0, low, high)
+        if size is not None or shape:
+            drawn = of_draws(elementwise(integer, np.empty(shape, bool), low, high))
+        return self._in_type_of_answer(request, drawn)
+
+    def _shape_of(self, size: Any) -> tuple[int, ...]:
+        """Return a size as a shape; raise CannotInstrument if it has too many elements."""
+        shape = () if size is None else tuple(np.atleast_1d(size).tolist())
+        if math.prod(shape) > MAX_OUTCOMES:
+            self.refuse(f"{math.prod(shape):,} draws at once")
+        return shape
+
+    def _in_type_of_answer(self, request: Request, value: Any) -> Any:
+        """Return a value in the type that numpy would return."""
+        real = answer_request(_REAL[request.source.kind], request)
+        is_array = isinstance(value, np.ndarray)
+        if not is_draw(value) and not (is_array and value.dtype.hasobject):
+            return value.astype(real.dtype) if is_array else type(real)(value)
+        kind = real.dtype.type if is_array else type(real)
+        if kind not in (int, np.int64):  # which may overflow
+            self.refuse(f"whole numbers of type {kind.__name__}")
+        return value
 
 
 class PythonDraws(SystemFunctions):
@@ -230,146 +272,37 @@ class PythonDraws(SystemFunctions):
 
     def __init__(self, instrument: Branching) -> None:
         super().__init__(0)
-        self._choices = instrument
+        self._instrument = instrument
 
     def random(self) -> Any:
-        return self._choices.value_of(Law(UNIFORM))
+        return self._instrument.value_of(Law(UNIFORM))
 
     def getrandbits(self, k: int, /) -> Any:
-        return self._choices.integer(1 << k) if k else 0
+        return self._instrument.integer(1 << k) if k else 0
 
     def _randbelow(self, n: int) -> Any:
-        return self._choices.integer(n)
+        return self._instrument.integer(n)
 
     def randbytes(self, n: int) -> bytes:
-        return self._choices.random_bytes(n)
+        """Return random bytes; raise CannotInstrument if they are many."""
+        if 8 * n > MAX_BITS:
+            self._instrument.refuse(f"{8 * n} random bits as bytes")
+        return bytes(self._instrument.choose([Fraction(1, 256)] * 256) for _ in range(n))
 
     def normalvariate(self, mu: float = 0.0, sigma: float = 1.0) -> Any:
-        return mu + sigma * self._choices.value_of(Law(NORMAL))
-
-
-class NumpyDraws:
-    """Methods of numpy's generators that are branches, by the names of their arguments.
-
-    Each takes the type of numbers that numpy would return, where it is asked for.
-    """
-
-    def __init__(self, instrument: Branching) -> None:
-        self._choices = instrument
-
-    def draw(self, request: Request) -> Any:
-        """Return a value or array of values; raise CannotInstrument if it is not enumerable."""
-        method, arguments = getattr(self, request.method, None), dict(request.arguments)
-        if method is None:
-            self._choices.refuse(f"{request.source.name}.{request.method} is not enumerated")
-        if request.method not in ("geometric", "binomial"):
-            return method(request, **arguments)
-        return self._broadcast(method, arguments, arguments.pop("size"))
-
-    # Numbers of one distribution, by parameters that are broadcast
-
-    def geometric(self, p: float) -> int:
-        return 1 + self._counting(lambda k: (1 - p) ** k * p) if p < 1 else 1
-
-    def binomial(self, n: int, p: float) -> int:
-        """Return a binomial draw, exactly by fractions; refuse too many trials."""
-        q = Fraction(float(p))
-        if n > MAX_TRIALS:
-            self._choices.refuse(f"a binomial draw of {n} trials")
-        return self._counting(lambda k: math.comb(n, k) * q**k * (1 - q) ** (n - k), n)
-
-    def _broadcast(self, scalar: Callable[..., Any], arguments: dict[str, Any], size: Any) -> Any:
-        if any(map(is_draw, arguments.values())):
-            self._choices.refuse("the parameter of a draw is a draw")
-        arrays = [np.asarray(value) for value in arguments.values()]
-        if size is None and not any(array.ndim for array in arrays):
-            return scalar(*arguments.values())
-        shape = np.broadcast_shapes(*(array.shape for array in arrays))
-        room = np.empty(self._shape(shape if size is None else size), bool)
-        return of_draws(elementwise(lambda _, *each: scalar(*each), room, *arrays))
-
-    def _shape(self, size: Any) -> tuple[int, ...]:
-        shape = () if size is None else tuple(np.atleast_1d(size).tolist())
-        if math.prod(shape) > MAX_OUTCOMES:
-            self._choices.refuse(f"{math.prod(shape):,} draws at once")
-        return shape
-
-    def _choose_weighted(self, weights: Sequence[Weight]) -> int:
-        """Return one of a few, by weights; if these sum to less than 1, the rest is abandoned."""
-        if len(weights) == 1 and weights[0] == 1:
-            return 0
-        missing = 1 - sum(weights)
-        branch = self._choices.choose([*weights, missing] if missing > 0 else weights)
-        if branch == len(weights):
-            self._choices.give_up()
-        return branch
-
-    def _counting(self, pmf: Callable[[int], Weight], largest: float = math.inf) -> int:
-        """Return a number from 0 on, by its probabilities, up to where they are negligible."""
-        weights: list[Weight] = []
-        left, is_falling, most = 1.0, False, min(largest, MAX_OUTCOMES)
-        while len(weights) <= most and not (is_falling and weights[-1] < NEGLIGIBLE_WEIGHT):
-            weights.append(pmf(len(weights)))
-            left -= float(weights[-1])
-            is_falling = left < 0.5
-        return self._choose_weighted(weights)
-
-    # Methods that take, or return, something else
-
-    def integers(self, request: Request, low: Any, high: Any, size: Any, **how: Any) -> Any:
-        if high is None:
-            low, high = 0, low
-
-        def integer(low: Any, high: Any) -> Any:
-            count = int(high) + bool(how.get("endpoint")) - int(low)
-            if count <= 0:
-                raise ValueError("low >= high")
-            return self._choices.integer(count, int(low))
-
-        return self._as_drawn(request, self._broadcast(integer, {"low": low, "high": high}, size))
-
-    randint = integers
-
-    def _as_drawn(self, request: Request, value: Any) -> Any:
-        """Return a value in the type that numpy would return."""
-        real = _real(request)
-        is_array = isinstance(value, np.ndarray)
-        if not is_draw(value) and not (is_array and value.dtype.hasobject):
-            return value.astype(real.dtype) if is_array else type(real)(value)
-        kind = real.dtype.type if is_array else type(real)
-        if kind not in (int, np.int64):  # which may overflow
-            self._choices.refuse(f"whole numbers of type {kind.__name__}")
-        return value
-
-    def choice(self, request: Request, a: Any, size: Any, replace: bool, p: Any, **_: Any) -> Any:
-        pool = np.asarray(a)
-        if pool.ndim > 1 or not (replace or size is None):
-            self._choices.refuse("a choice of rows, or without replacement")
-        count = int(pool) if pool.ndim == 0 else len(pool)
-        weights = [Fraction(1, count)] * count if p is None else shares(p)
-        shape = self._shape(size)
-        picks = [self._choose_weighted(weights) for _ in range(math.prod(shape))]
-        which = np.array(picks, np.int64).reshape(shape) if shape else picks[0]
-        return pool[which] if pool.ndim else self._as_drawn(request, which)
-
-    def bytes(self, request: Request, length: int) -> bytes:  # noqa: ARG002
-        return self._choices.random_bytes(int(length))
+        return mu + sigma * self._instrument.value_of(Law(NORMAL))
 
 
 _REAL: dict[type, Any] = {Generator: np.random.default_rng(0), RandomState: RandomState(0)}
 """Generators that show of which type a draw is."""
 
 
-def _real(request: Request) -> Any:
-    return answer_request(_REAL[request.source.kind], request)
-
-
 def shares(p: Any) -> list[Weight]:
-    """Return probabilities, of which rounding is not missing."""
+    """Return probabilities as fractions with the sum 1."""
     exactly = [Fraction(float(each)) for each in np.asarray(p, float)]
     return [each / sum(exactly) for each in exactly]
 
 
-def _plain(value: Any) -> Any:
-    """Return a parameter as a number of Python, as draws of it are."""
+def _as_python(value: Any) -> Any:
+    """Return a number of numpy as one of Python."""
     return value.item() if isinstance(value, np.generic | np.ndarray) else value

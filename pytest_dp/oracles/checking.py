@@ -1,18 +1,11 @@
-"""Replays of a pair of inputs under one shift, or under one shift for each path.
-
-One input may ask for draws that its neighbour does not ask for, such as those of a group of one
-record. Where such draws are low, nothing of them may be released: then the run on the neighbour
-gives the same without them. With at most the probability that one of them is higher, outputs are
-ones that only one input has; this probability adds to δ.
-"""
+"""Replays of a pair of inputs: runs on both with the same draws, whose outputs have to agree."""
 
 from __future__ import annotations
 
-import itertools
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -21,14 +14,12 @@ from numpy.random import default_rng
 from pytest_dp.basics.arrays import Floats
 from pytest_dp.oracles.handing_out import (
     MAX_ELEMENTS,
-    NO_GAP,
     AnsweredRequest,
-    Gap,
     ReplayedRun,
     Replayer,
     Shift,
 )
-from pytest_dp.oracles.standard_draws import Numbers, Pinned, Plan
+from pytest_dp.oracles.standard_draws import Numbers, Plan
 from pytest_dp.outputs.flatten import flatten
 from pytest_dp.outputs.raised import Raised, same
 
@@ -48,19 +39,6 @@ OUTPUTS_DIFFER = "no shift of its draws cancels the difference of the inputs"
 ROUNDING = 1e-13
 """Relative difference of numbers that count as equal at once. With a larger one, an exact number
 of a large dataset would look like that of its neighbour."""
-MAX_CANDIDATES = 60
-"""Ways to leave out draws that are tried. With more, pairs that have no alignment take longer."""
-LOW = -60.0
-"""Scales below the centre, where a draw counts as one that releases nothing: further down than
-noise ever is."""
-ORDINARY = 1.0
-"""Scales above the centre, where most draws have to release nothing too: with less, draws are left
-out that are released in many runs, which no claim allows."""
-STEPS = 28
-"""Halvings of the interval in which the highest draw is that releases nothing. With fewer, the
-margin below is less than a step; with more, runs are made in vain."""
-MARGIN = 1e-6
-"""Scales by which draws stay below that. A larger margin makes δ larger by this share."""
 
 
 class NotAligned(Exception):  # noqa: N818  a way out, not an error
@@ -77,17 +55,20 @@ class Memory:
     made: int = 0
     """Runs for replays so far, whether an alignment was found or not."""
     max_runs: float = math.inf
-    """Runs for replays, at most; where they are over, there is no alignment."""
+    """Runs for replays, at most; after so many, no further alignment is found."""
     by_path: bool = False
     """Whether the last pair was aligned by a shift for each path: the next is tried so first."""
 
-    def known_side(self, keys: Sequence[Any], plan: Plan) -> int:
-        """Return the number of the input of a pair, by their keys, of which more is known."""
+    def side_with_runs(self, keys: Sequence[Any], plan: Plan) -> int:
+        """Return 1 if runs of the plan are kept of the second of two inputs alone, else 0.
+
+        `keys` are those of the inputs.
+        """
         of_one, of_other = ((key, *plan.key) in self.runs for key in keys)
         return int(of_other and not of_one)
 
     def runs_on(self, key: Any, data: Any, plan: Plan) -> dict[Any, ReplayedRun]:
-        """Return the runs on an input by the seeds of their draws: a dict, which callers add to.
+        """Return the kept runs on an input by the seeds of their draws: a dict, which callers fill.
 
         Inputs of one `key` are equal; `data` is held so that its id stays its own. The inputs used
         longest ago are forgotten.
@@ -101,45 +82,29 @@ class Memory:
 
 @dataclass(slots=True)
 class Pairing:
-    """The replays of one pair of inputs, in one direction.
+    """The replays of a pair of inputs in one direction: from the source to the target.
 
-    `source` and `target` are the numbers of the inputs in the replayer. `gaps` says which draws
-    they lack.
+    `source` and `target` are the places of the inputs in the replayer.
     """
 
     replayer: Replayer
     source: int
     target: int
-    gaps: tuple[Gap, Gap] = (NO_GAP, NO_GAP)
-    pins: Mapping[tuple[int, int], float] = field(default_factory=dict)
-    """Values in scales of draws that only one input asks for; how high they may be at most unless
-    `exactly`."""
-    exactly: bool = False
     sizes: dict[int, float] = field(default_factory=dict)
-    """The largest number that the draws of a request are added to."""
+    """By the number of a request: the largest number that its draws were added to in any run."""
 
-    def pin_draws(self, numbers: Numbers) -> Numbers | Pinned:
-        """Return the numbers with the draws that only one input asks for kept low."""
-        return Pinned(numbers, self.pins, exactly=self.exactly) if self.pins else numbers
+    def run_on_source(self, numbers: Numbers, *, tracked: bool = False) -> ReplayedRun:
+        """Run the mechanism on the source, and return the run."""
+        return self.note_sizes(self.replayer.run(self.source, numbers, tracked=tracked))
 
-    def on_source(self, numbers: Numbers, *, tracked: bool = False) -> ReplayedRun:
-        """Return the run on the source."""
-        return self.noted(
-            self.replayer.run(
-                self.source, self.pin_draws(numbers), gap=self.gaps[0], tracked=tracked
-            )
-        )
+    def run_on_target(
+        self, numbers: Numbers, shift: Shift, *, tracked: bool = False
+    ) -> ReplayedRun:
+        """Run the mechanism on the target, with the draws moved by a shift, and return the run."""
+        return self.note_sizes(self.replayer.run(self.target, numbers, shift, tracked=tracked))
 
-    def on_target(self, numbers: Numbers, shift: Shift, *, tracked: bool = False) -> ReplayedRun:
-        """Return the run on the target, with the draws moved by a shift."""
-        return self.noted(
-            self.replayer.run(
-                self.target, self.pin_draws(numbers), shift, self.gaps[1], tracked=tracked
-            )
-        )
-
-    def noted(self, run: ReplayedRun) -> ReplayedRun:
-        """Return a run, after a look at how large the numbers are that draws are added to."""
+    def note_sizes(self, run: ReplayedRun) -> ReplayedRun:
+        """Update `sizes` by the sums of a run, and return the run."""
         for each in run.record.sums:
             for at, _ in each.form:
                 number = at // MAX_ELEMENTS
@@ -147,10 +112,10 @@ class Pairing:
         return run
 
     def agrees(self, numbers: Numbers, shift: Shift, output: Any, moved: ReplayedRun) -> bool:
-        """Return whether the outputs of two replays are equal to rounding.
+        """Return whether an output on the source equals that of a run on the target, to rounding.
 
-        Where they differ, replays whose draws are moved by rounding errors say by how much
-        outputs may.
+        Where they differ, runs the mechanism again on the target, with draws that are moved by
+        rounding errors: outputs may differ by little more than those of these runs do.
         """
         found = differences(output, moved.output)
         if found is not None and not found.any():
@@ -158,65 +123,58 @@ class Pairing:
         generator, spread = default_rng(numbers.seed), np.zeros(0 if found is None else len(found))
         for _ in range(ROUNDING_TRIALS):
             rounded = {
-                each.number: self._round(generator, shift, each, noise)
-                for each, noise in zip(moved.drawn, moved.noise, strict=True)
+                each.number: self._add_rounding_errors(generator, shift, each, noise)
+                for each, noise in zip(moved.requests, moved.noise, strict=True)
                 if each.law is not None and not each.law.lattice
             }
-            again = self.on_target(numbers, {**shift, **rounded}).output
-            if agree(output, again):
+            again = self.run_on_target(numbers, {**shift, **rounded}).output
+            apart = differences(output, again)
+            if apart is not None and not apart.any():
                 return True
             apart = differences(moved.output, again)
             if found is not None and apart is not None:
                 spread = np.maximum(spread, apart)
         return found is not None and bool((found <= AMPLIFIED * spread).all())
 
-    def _round(self, generator: Any, shift: Shift, each: AnsweredRequest, noise: Floats) -> Floats:
-        missing = self.gaps[1].elements.get(each.number, ())
-        before = shift.get(each.number, np.zeros(len(noise) + len(missing)))
+    def _add_rounding_errors(
+        self, generator: Any, shift: Shift, each: AnsweredRequest, noise: Floats
+    ) -> Floats:
+        """Return the shift of a request's draws plus or minus errors as of their arithmetic."""
+        before = shift.get(each.number, np.zeros(len(noise)))
         size = np.abs(noise).max(initial=0.0) + np.abs(before).max(initial=0.0)
         size += self.sizes.get(each.number, 0.0)
-        errors = generator.choice([-1.0, 1.0], len(before)) * ROUNDING_ERROR * size
-        moved: Floats = before + errors
+        moved: Floats = before + generator.choice([-1.0, 1.0], len(before)) * ROUNDING_ERROR * size
         return moved
 
 
-@dataclass(slots=True)
 class Laws:
-    """The laws of draws, by a key, which have to be the same in all replays."""
+    """The laws of the draws of all replays of a pair, which may not depend on input or draws."""
 
-    gaps: tuple[Gap, Gap]
-    seen: dict[Any, AnsweredRequest] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self._first: dict[Any, AnsweredRequest] = {}
 
     def check(self, ours: ReplayedRun, theirs: ReplayedRun, key: Any = None) -> None:
-        """Raise NotAligned unless both runs have draws of the same laws as all before."""
-        left, right = (
-            [_without(each, other) for each in run.drawn if each.number not in other.requests]
-            for run, other in zip((ours, theirs), reversed(self.gaps), strict=True)
-        )
-        if [each.number for each in left] != [each.number for each in right]:
+        """Raise NotAligned unless two runs have draws of the laws of all earlier runs of the key.
+
+        A key names a path of the mechanism, where shifts differ between paths.
+        """
+        left, right = ours.requests, theirs.requests
+        if len(left) != len(right) or not all(map(AnsweredRequest.has_law_of, left, right)):
             raise NotAligned(OTHER_LAWS)
-        if not all(map(AnsweredRequest.is_like, left, right)):
-            raise NotAligned(OTHER_LAWS)
-        for each in ours.drawn:
-            before = self.seen.setdefault((key, each.number), each)
-            if before.law is not None and not before.is_like(each):
+        for each in left:
+            before = self._first.setdefault((key, each.number), each)
+            if before.law is not None and not before.has_law_of(each):
                 raise NotAligned(SCALES_DEPEND)
 
 
-def _without(each: AnsweredRequest, gap: Gap) -> AnsweredRequest:
-    """Return draws without those that the other input does not ask for."""
-    missing = gap.elements.get(each.number)
-    return replace(each, scale=np.delete(each.scale, missing)) if missing else each
-
-
-_NUMBER = re.compile(r"-?\d+\.\d+(?:[eE][-+]?\d+)?|-?\d+[eE][-+]?\d+")
+_FRACTION = re.compile(r"(-?\d+\.\d+(?:[eE][-+]?\d+)?|-?\d+[eE][-+]?\d+)")
 """A number with a fraction in a text."""
 
 
 def differences(left: Any, right: Any) -> Floats | None:
-    """Return by how much the numbers of two outputs differ; None if anything else does.
+    """Return by how much each number of two outputs differs; None if anything else differs.
 
-    Numbers that count as equal at once differ by 0.
+    Numbers that differ by rounding of their last digits count as equal, with a difference of 0.
     """
     if isinstance(left, Raised) or isinstance(right, Raised):
         return np.zeros(0) if left == right else None
@@ -232,13 +190,11 @@ def differences(left: Any, right: Any) -> Floats | None:
     return None if any(value is None for value in each) else np.array(each, float)
 
 
-def agree(left: Any, right: Any) -> bool:
-    """Return whether two outputs are equal at once."""
-    found = differences(left, right)
-    return found is not None and not found.any()
-
-
 def _difference(left: Any, right: Any) -> float | None:
+    """Return how far apart two leaves of outputs are: 0 if equal, None if no numbers say how far.
+
+    Texts are as far apart as the numbers with a fraction in them.
+    """
     if type(left) is not type(right):
         return None
     if isinstance(left, float | np.floating | complex | np.complexfloating):
@@ -249,95 +205,15 @@ def _difference(left: Any, right: Any) -> float | None:
             return None
         small = difference <= ROUNDING * max(abs(left), abs(right))
         return 0.0 if small and not (_is_whole(left) and _is_whole(right)) else float(difference)
-    if isinstance(left, str):
-        return _of_texts(left, right)
+    if isinstance(left, str) and left != right:
+        ours, theirs = _FRACTION.split(left), _FRACTION.split(right)  # numbers at odd places
+        if ours[::2] != theirs[::2]:
+            return None
+        found = differences([*map(float, ours[1::2])], [*map(float, theirs[1::2])])
+        return None if found is None else float(found.max(initial=0.0))
     return 0.0 if same(left, right) else None
 
 
 def _is_whole(number: Any) -> bool:
     """Return whether it may be an identifier or a count: such numbers are not rounded."""
     return isinstance(number, float | np.floating) and bool(number % 1 == 0)
-
-
-def _of_texts(left: str, right: str) -> float | None:
-    """Return the largest difference of numbers with a fraction in texts that are equal else."""
-    if left == right:
-        return 0.0
-    if _NUMBER.sub("#", left) != _NUMBER.sub("#", right):
-        return None
-    pairs = zip(_NUMBER.findall(left), _NUMBER.findall(right), strict=True)
-    found = [_difference(float(one), float(other)) for one, other in pairs]
-    return None if any(each is None for each in found) else max(map(float, found))  # type: ignore[arg-type]
-
-
-Most = dict[tuple[int, int], float]
-"""How high draws may be, in scales, by the number of their request and their place in it."""
-
-
-def candidates(
-    ours: ReplayedRun, theirs: ReplayedRun
-) -> Iterator[tuple[tuple[Gap, Gap], list[tuple[int, int]]]]:
-    """Return the gaps that make two runs ask for the same draws, and the draws that they leave out.
-
-    The first gap is that of `ours`.
-    """
-    for gap, missing in itertools.islice(_of_larger(ours.drawn, theirs.drawn), MAX_CANDIDATES):
-        yield (NO_GAP, gap), missing
-    for gap, missing in itertools.islice(_of_larger(theirs.drawn, ours.drawn), MAX_CANDIDATES):
-        yield (gap, NO_GAP), missing
-
-
-def _of_larger(
-    larger: list[AnsweredRequest], smaller: list[AnsweredRequest]
-) -> Iterator[tuple[Gap, list[tuple[int, int]]]]:
-    if len(larger) > len(smaller):
-        known = [each.number for each in larger if each.law is not None]
-        for left_out in itertools.combinations(known, len(larger) - len(smaller)):
-            draws = [(k, place) for k in left_out for place in range(larger[k].count)]
-            yield Gap(requests=frozenset(left_out)), draws
-    if len(larger) != len(smaller):
-        return
-    sizes = [
-        (one.number, one.count, one.count - other.count)
-        for one, other in zip(larger, smaller, strict=True)
-    ]
-    differing = [size for size in sizes if size[2]]
-    if not differing or len({size[1:] for size in differing}) > 1 or differing[0][2] < 0:
-        return
-    _, count, excess = differing[0]
-    for places in itertools.combinations(range(count), excess):
-        elements = {number: places for number, _, _ in differing}
-        yield Gap(elements=elements), [(k, place) for k in elements for place in places]
-
-
-def highest(
-    draws: list[tuple[int, int]], agrees: Callable[[Most, int], bool], replays: int
-) -> Most | None:
-    """Return how high draws may be for runs to agree, each while the others are low.
-
-    ``agrees(values, replay)`` says whether the runs of a replay agree where these draws have these
-    values. None if it depends on the replay.
-    """
-    found: Most = {}
-    for draw in draws:
-        values = dict.fromkeys(draws, LOW)
-        low, high = LOW, -LOW
-        for _ in range(STEPS):
-            middle = (low + high) / 2
-            values[draw] = middle
-            low, high = (middle, high) if agrees(values, 0) else (low, middle)
-        found[draw] = values[draw] = low - MARGIN
-        if not all(agrees(values, replay) for replay in range(replays)):
-            return None
-    return found
-
-
-def probability_above(most: Most, drawn: list[AnsweredRequest]) -> float:
-    """Return a bound on the probability that one of the draws is higher."""
-    by_number = {each.number: each for each in drawn}
-    total = 0.0
-    for (number, _), value in most.items():
-        law = by_number[number].law
-        assert law is not None
-        total += math.exp(float(law.log_above(np.asarray(value))))
-    return min(total, 1.0)

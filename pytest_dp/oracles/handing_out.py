@@ -1,4 +1,4 @@
-"""Runs whose draws are given: the instrument that hands them out, and what it saw of each run."""
+"""Runs whose random draws are planned numbers: a *replay* is one such run on each of two inputs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import copy
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NoReturn, Self
 
@@ -54,40 +54,28 @@ Shift = Mapping[int, Floats]
 
 
 @dataclass(frozen=True, slots=True)
-class Gap:
-    """Draws that one input asks for and the other does not, by their numbers on the former."""
-
-    requests: frozenset[int] = frozenset()
-    """Whole requests."""
-    elements: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
-    """Places in the arrays of requests."""
-
-    def __bool__(self) -> bool:
-        return bool(self.requests or self.elements)
-
-
-NO_GAP = Gap()
-
-
-@dataclass(frozen=True, slots=True)
 class AnsweredRequest:
-    """One request that was answered."""
+    """A call of a drawing method in a run, such as ``rng.laplace(size=3)``, with its draws' law."""
 
     number: int
+    """How many requests the run had made before."""
     law: Law | None
     """None where the law of the method is not known."""
     scale: Floats
-    """Of each draw."""
-    count: int
-    """Draws in the request, with those of a gap."""
+    """The scale of each draw of the request; empty where the law is not known."""
     request: Request
     line: tuple[int, int]
-    """A hash of the line of code that asked, and how often it had asked before."""
+    """A hash of the lines of code that asked, and how often they had asked before."""
     stack: tuple[Site, ...] = ()
     """The lines that lead to the request, innermost first; empty unless draws were tracked."""
 
-    def is_like(self, other: AnsweredRequest) -> bool:
-        """Return whether both are draws of the same laws."""
+    @property
+    def count(self) -> int:
+        """The number of draws; 0 where the law is not known."""
+        return len(self.scale)
+
+    def has_law_of(self, other: AnsweredRequest) -> bool:
+        """Return whether both requests ask for draws with the same laws and scales."""
         if self.law is None or other.law is None:
             return (
                 self.law is other.law
@@ -105,32 +93,32 @@ class AnsweredRequest:
 
 @dataclass(frozen=True, slots=True)
 class ReplayedRun:
-    """A run whose draws were given."""
+    """A run on one input whose draws were planned numbers."""
 
     output: Any
-    drawn: list[AnsweredRequest]
+    requests: list[AnsweredRequest]
     record: TrackedRun
-    """Empty unless the draws were tracked."""
+    """The sums of draws and the comparisons; empty unless the draws were tracked."""
     noise: list[Floats]
     """The draws of each request, without their location."""
 
 
 class HandingOut(Instrument):
-    """Answers draws by given numbers, moved by a shift."""
+    """Answers each draw of a run by a planned number, plus what a shift adds to the draw."""
 
     words = bytes(32)
 
-    def begin(self, numbers: StandardDraws, shift: Shift, gap: Gap, *, tracked: bool) -> None:
-        """Begin a run that lacks the draws of the gap."""
+    def begin_run(self, numbers: StandardDraws, shift: Shift, *, tracked: bool) -> None:
+        """Forget the last run, and answer the draws of the next one by numbers and a shift."""
         self.refusal = ""
-        self._numbers, self._shift, self._gap, self._tracked = numbers, shift, gap, tracked
-        self._next, self._record = 0, TrackedRun()
+        self._numbers, self._shift, self._tracked = numbers, shift, tracked
+        self._record = TrackedRun()
         self._drawn: list[AnsweredRequest] = []
         self._noise: list[Floats] = []
         self._lines: dict[int, int] = {}
 
-    def end(self, output: Any) -> ReplayedRun:
-        """Return the run; raises CannotInstrument if some of its draws could not be given."""
+    def finish_run(self, output: Any) -> ReplayedRun:
+        """Return the run with its output; raise CannotInstrument if a draw was not answered."""
         if was_drawn_unasked():
             self.note("compiled code draws from its generator")
         if self.refusal:
@@ -138,15 +126,16 @@ class HandingOut(Instrument):
         return ReplayedRun(output, self._drawn, self._record, self._noise)
 
     def draw(self, request: Request) -> Any:
-        """Answer a draw with the number planned for it, in the type and shape of the real method.
+        """Answer a request by its planned numbers, in the type and shape of the real method.
 
-        Draws of unknown laws come from a seed. Refuses what cannot be replayed.
+        Draws of unknown laws come from a seed. Raises CannotInstrument for methods, types and
+        numbers of draws that are not replayed.
         """
         if len(self._drawn) >= MAX_DRAWS:
             self.refuse(f"it draws more than {MAX_DRAWS:,} times in a run")
         standard_of = draw_kind_of(request).standard
         if standard_of is None:
-            number = self._note(None, np.zeros(0), request, np.zeros(0))
+            number = self._note_request(None, np.zeros(0), request)
             return answer_request(
                 _generator(request.source.kind, self._numbers.seed, number), request
             )
@@ -170,24 +159,17 @@ class HandingOut(Instrument):
     def _hand_out(self, request: Request, standard: Any, shape: tuple[int, ...] | None) -> Any:
         law, scale, loc = standard
         scales = np.array(np.broadcast_to(np.asarray(scale, float), shape or ())).ravel()
-        number = self._note(law, scales, request, scales)
-        missing = self._gap.elements.get(number, ())
-        count = len(scales) + len(missing)
-        if missing:
-            self._drawn[-1] = replace(self._drawn[-1], count=count)
-        noise = self._numbers.standard(number, law, count)
+        number = self._note_request(law, scales, request)
+        noise = self._numbers.standard(number, law, len(scales)) * scales
         shift = self._shift.get(number)
-        places = np.arange(count)
-        if missing:
-            noise, places = np.delete(noise, missing), np.delete(places, missing)
-        noise = noise * scales
-        if shift is not None and len(shift) == count:
-            noise = noise + (np.delete(shift, missing) if missing else shift)
+        if shift is not None and len(shift) == len(scales):
+            noise = noise + shift
         self._noise[-1] = noise
         values = noise.reshape(shape or ()) + np.asarray(loc)
         if law.lattice:
             values = np.round(values).astype(np.int64)
         if self._tracked:
+            places = np.arange(len(scales))
             numbers = (number * MAX_ELEMENTS + places).reshape(shape or ())
             drawn = values if shape is not None else values[()]
             return tracked_draws(drawn, self._record, numbers, loc)
@@ -195,26 +177,21 @@ class HandingOut(Instrument):
             return values
         return (_type_of_whole(request) if law.lattice else float)(values[()])
 
-    def _note(self, law: Law | None, scale: Floats, request: Request, noise: Floats) -> int:
-        """Note a request, and return its number."""
-        while self._next in self._gap.requests:
-            self._next += 1
-        sites = stack() if self._tracked else ()
+    def _note_request(self, law: Law | None, scale: Floats, request: Request) -> int:
+        """Add a request to those of the run, and return its number."""
+        sites, number = stack() if self._tracked else (), len(self._drawn)
         line = hash(sites)
         times = self._lines[line] = self._lines.get(line, -1) + 1
-        self._drawn.append(
-            AnsweredRequest(self._next, law, scale, len(scale), request, (line, times), sites)
-        )
-        self._noise.append(noise)
-        self._next += 1
-        return self._next - 1
+        self._drawn.append(AnsweredRequest(number, law, scale, request, (line, times), sites))
+        self._noise.append(scale)
+        return number
 
     def other(self, source: Source, name: str) -> NoReturn:
-        """Refuse what does not draw."""
+        """Refuse a method of a generator that does not draw, such as one that seeds it."""
         self.refuse(f"it uses {source.name}.{name}")
 
     def created(self, source: Source, seed: tuple[Any, ...]) -> None:  # noqa: ARG002
-        """Refuse generators whose numbers do not change."""
+        """Refuse a generator that the mechanism seeds: its numbers are no random draws."""
         if seed:
             self.refuse(SEEDED)
 
@@ -236,9 +213,10 @@ def _type_of_whole(request: Request) -> type:
 
 
 class Replayer:
-    """Replays one copy of a mechanism on a few inputs, by their numbers, while it is entered.
+    """Runs one copy of a mechanism on a few inputs, with planned numbers for its draws.
 
-    It makes `max_runs` runs at most.
+    Use it as a context manager: draws are answered while it is entered. Inputs are named by their
+    place in `inputs`. `runs` counts the runs so far, of which there are `max_runs` at most.
     """
 
     def __init__(
@@ -252,17 +230,17 @@ class Replayer:
         self._stack.enter_context(apply_instrument(self._instrument, self._deadline))
         with self._stack:  # closed again if there is no copy
             self._items = [Input(data) for data in self._inputs]
-            self.start_afresh()
+            self.renew_copy()
             self._stack = self._stack.pop_all()
         return self
 
-    def key(self, side: int) -> Any:
-        """Return what is equal for equal inputs, of the input of this number."""
+    def key_of_input(self, side: int) -> Any:
+        """Return a key of an input, which is equal for equal inputs."""
         frozen = self._items[side].frozen
         return id(self._inputs[side]) if frozen is None else frozen
 
-    def start_afresh(self) -> None:
-        """Go on with a new copy of the mechanism."""
+    def renew_copy(self) -> None:
+        """Replace the copy of the mechanism by a new one; raise CannotCopy if there is none."""
         given = [item.fresh() for item in self._items]
         copied, own = self._original.copy_alone(*given)
         self._call = replace(copied, made=RunCounter())  # these are no samples
@@ -279,23 +257,23 @@ class Replayer:
         side: int,
         numbers: StandardDraws,
         shift: Shift | None = None,
-        gap: Gap = NO_GAP,
         *,
         tracked: bool = False,
         rows: int = 1,
     ) -> ReplayedRun:
-        """Return a run on the input of this number; of several rows, their outputs in a list.
+        """Run the mechanism on an input, with these numbers plus the shift as its draws.
 
-        Raises CannotInstrument if its draws cannot be given or no run is left, and OutOfTime.
+        With several `rows`, its output holds as many outputs. Raises CannotInstrument if a draw
+        cannot be answered or no run is left, and OutOfTime after the deadline.
         """
         if self._deadline.remaining() <= 0:
             raise OutOfTime
         if self.runs >= self._max_runs:
             raise CannotInstrument(TOO_FEW_RUNS)
         self.runs += 1
-        self._instrument.begin(numbers, shift or {}, gap, tracked=tracked)
+        self._instrument.begin_run(numbers, shift or {}, tracked=tracked)
         given, rng = self._fresh[side](), stand_in(self._instrument, RNG)
         output = (
             self._call.draw_one(given, rng) if rows == 1 else self._call.draw_rows(given, rows, rng)
         )
-        return self._instrument.end(output)
+        return self._instrument.finish_run(output)

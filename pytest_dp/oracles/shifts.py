@@ -1,14 +1,15 @@
-"""Shifts of draws that make up for the difference of two inputs, by what the draws are added to.
+"""Shifts of draws that cancel the difference of two inputs, and the loss between shifted draws.
 
-On a path of a mechanism, every sum of draws that is released has to stay where it is, and every
-sum that is compared has to stay on its side. Of all shifts that do, the cheapest is a solution of a
-linear program.
+A *shift* says how much is added to each draw of a run. On a path of a mechanism, every sum of draws
+that is released has to keep its value, and every sum that is compared has to stay on its side. Of
+all shifts that do, the one with the smallest loss is the solution of a linear program.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,20 +17,155 @@ import numpy as np
 from pytest_dp.basics.arrays import Floats
 from pytest_dp.oracles.checking import Pairing
 from pytest_dp.oracles.handing_out import MAX_ELEMENTS, AnsweredRequest, ReplayedRun, Shift
-from pytest_dp.oracles.shift_loss import cost_per_step
 from pytest_dp.oracles.standard_draws import Numbers
 from pytest_dp.oracles.tracked import DrawSum, Form, is_tracked
 from pytest_dp.outputs.flatten import flatten
 from pytest_dp.outputs.raised import Raised
+from pytest_dp.privacy import Guarantee, RenyiDP
+from pytest_dp.privacy.concentrated import GaussianDP
+from pytest_dp.privacy.conversions import pure_to_gdp, pure_to_zcdp
+from pytest_dp.privacy.guarantees import LARGEST_EPS
+from pytest_dp.running.generator_stand_ins import CannotInstrument
+from pytest_dp.running.laws import (
+    EXPONENTIAL,
+    GEOMETRIC,
+    GUMBEL,
+    LAPLACE,
+    LOGISTIC,
+    NORMAL,
+    Law,
+)
 
+TWO_SIDED = (LAPLACE, LOGISTIC)
+"""Laws whose log density falls with slope 1 at most: a shift of s loses |s| over the scale."""
+UPWARDS = (EXPONENTIAL, GUMBEL, GEOMETRIC)
+"""Laws that lose s over the scale by a shift of s upwards, and without bound by one downwards."""
+WHOLE = 1e-9
+"""How far a shift of whole numbers may be from whole ones, as a solution of a linear program is."""
 MAX_VARIABLES = 2000
 """Draws in one linear program. With more, its solution takes seconds."""
+MAX_FITTED = 40
+"""Draws whose shifts are fitted. Each costs a run on each of a few replays."""
+STEP = 1e-3
+"""Scales by which draws are moved to see how outputs change. Shorter steps lose digits, longer ones
+are less accurate where outputs are curved."""
+DECIMALS = 7
+"""Decimals of fitted shifts. With more, rounding errors are taken for moves; with fewer, shifts of
+small numbers are not found."""
 NEGLIGIBLE = 1e-9
 """Solutions of linear programs this close to a whole number of steps are rounded to it."""
 
 
-def forms_of(sums: Iterable[DrawSum]) -> dict[Form, list[float]]:
-    """Return the constants of sums by their forms, in the order in which they were made.
+@dataclass(frozen=True, slots=True)
+class LossBound:
+    """An upper bound on the loss between the outputs on two inputs, in both directions."""
+
+    pure: float
+    """Loss in nats by draws whose log density is Lipschitz, such as Laplace draws; infinite if
+    there is no bound."""
+    mu: float
+    """The norm of the shift of Gaussian draws, in standard deviations."""
+    varies: bool = False
+    """Whether the shift differs between paths of the mechanism."""
+    replay: Any = field(default=None, repr=False, compare=False)
+    """The replay in which the loss is largest: its pairing, numbers and shift; None if unknown."""
+
+    def eps_at(self, delta: float) -> float:
+        """Return an ε in nats with which the pair is (ε, δ)-private; infinite if there is none."""
+        if self.mu and not delta:
+            return math.inf
+        return self.pure + (GaussianDP(self.mu).eps_at(min(delta, 1 - 1e-16)) if self.mu else 0.0)
+
+    def delta_at(self, eps: float) -> float:
+        """Return a δ with which the pair is (ε, δ)-private, for an ε in nats."""
+        if eps < self.pure:
+            return 1.0
+        return min(GaussianDP(self.mu).delta_at(eps - self.pure), 1.0) if self.mu else 0.0
+
+    def parameter_of(self, guarantee: Guarantee) -> float:
+        """Return a bound on the parameter of a guarantee; raise CannotInstrument if none is known.
+
+        Rényi divergences and trade-off functions of independent draws compose. Where the shift
+        depends on the path, Gaussian and other draws are not independent given the shift.
+        """
+        if guarantee.parameter == "eps":
+            return self.eps_at(guarantee.delta)
+        mixed = self.varies and self.pure and self.mu
+        known = isinstance(guarantee, RenyiDP) or guarantee.parameter in ("mu", "rho")
+        if mixed or guarantee.delta or not known:
+            raise CannotInstrument(f"no bound on {guarantee.parameter} follows from the alignment")
+        if isinstance(guarantee, RenyiDP):
+            return max(self._renyi_divergence(order) / unit for order, unit in guarantee.units)
+        if guarantee.parameter == "mu":
+            return math.hypot(_convert_pure(pure_to_gdp, self.pure), self.mu)
+        return _convert_pure(pure_to_zcdp, self.pure) + self.mu**2 / 2
+
+    def _renyi_divergence(self, order: float) -> float:
+        """Return a bound in nats on the Rényi divergence of an order above 1."""
+        pure = _convert_pure(pure_to_zcdp, self.pure)
+        return min(self.pure, order * pure) + order * self.mu**2 / 2
+
+
+def _convert_pure(convert: Callable[[float], float], pure: float) -> float:
+    """Return a pure loss in another parameter; infinite where it is larger than any claim."""
+    if not pure:
+        return 0.0
+    return convert(pure) if pure <= LARGEST_EPS else math.inf
+
+
+def largest_bound(bounds: Sequence[LossBound]) -> LossBound:
+    """Return a bound on the loss that holds wherever one of several bounds does."""
+    return LossBound(
+        max(bound.pure for bound in bounds),
+        max(bound.mu for bound in bounds),
+        any(bound.varies for bound in bounds),
+        max(bounds, key=lambda bound: bound.pure + bound.mu).replay,
+    )
+
+
+def loss_of_shift(requests: Sequence[AnsweredRequest], shift: Shift) -> LossBound:
+    """Return the loss between the law of the draws of a run, and that of the draws plus a shift."""
+    pure, squares = 0.0, 0.0
+    for each in requests:
+        moved = shift.get(each.number)
+        if moved is None or not moved.any():
+            continue
+        if each.law is None or len(moved) != each.count:
+            return LossBound(math.inf, 0.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            steps = np.where(moved == 0, 0.0, moved / each.scale)
+        if each.law.family is NORMAL:
+            squares += float(np.square(steps).sum())
+        else:
+            pure += _pure_loss(each.law, steps)
+    return LossBound(pure, math.sqrt(squares))
+
+
+def _pure_loss(law: Law, steps: Floats) -> float:
+    """Return the loss in nats of draws that move by so many scales; infinite without a bound."""
+    if law.lattice and np.abs(steps - np.round(steps)).max() > WHOLE:
+        return math.inf
+    moved, (up, down) = steps[steps != 0], cost_per_step(law)
+    return float((np.abs(moved) * np.where(moved > 0, up, down)).sum())
+
+
+def cost_per_step(law: Law) -> tuple[float, float]:
+    """Return the loss in nats of a shift by one scale, upwards and downwards.
+
+    Of a Gaussian draw it is 1, which only serves to compare shifts.
+    """
+    if law.family in (*TWO_SIDED, NORMAL):
+        return 1.0, 1.0
+    if law.family is GEOMETRIC:
+        return -math.log(law.parameter) if law.parameter else math.inf, math.inf
+    return (1.0 if law.family in UPWARDS else math.inf), math.inf
+
+
+# The shift on a path of two runs
+
+
+def _constants_by_form(sums: Iterable[DrawSum]) -> dict[Form, list[float]]:
+    """Return the constants of sums by their forms, in the order in which the sums were made.
 
     Forms are scaled so that their first coefficient is 1.
     """
@@ -43,135 +179,132 @@ def forms_of(sums: Iterable[DrawSum]) -> dict[Form, list[float]]:
 
 
 def _find_released(output: Any) -> Iterable[DrawSum]:
-    """Return the tracked sums in an output."""
+    """Yield the tracked sums in an output and in its containers."""
     if is_tracked(output):
         yield from np.ravel(np.asarray(output.sums, object)).tolist()
-    elif isinstance(output, dict):
-        for value in output.values():
-            yield from _find_released(value)
-    elif isinstance(output, list | tuple):
-        for value in output:
+    elif isinstance(output, dict | list | tuple):
+        for value in output.values() if isinstance(output, dict) else output:
             yield from _find_released(value)
 
 
-def _forms_to_keep(forms: dict[Form, list[float]], *, final: bool) -> dict[Form, list[float]]:
-    """Return the forms that a shift has to keep: of single draws, or those of no larger sum."""
-    if not final:
-        single = {at for form in forms if len(form) == 1 for at, _ in form}
-        return {
-            form: constants
-            for form, constants in forms.items()
-            if len(form) == 1 or not {at for at, _ in form} <= single
-        }
-    larger = [{at for at, _ in form} for form in forms if len(form) > 1]
-    return {
-        form: constants
-        for form, constants in forms.items()
-        if not any({at for at, _ in form} < other for other in larger)
-    }
+def _forms_to_keep(forms: Mapping[Form, Any], *, largest: bool) -> list[Form]:
+    """Return the forms whose sums a shift should keep.
 
-
-def shift_of_centres(
-    ours: ReplayedRun, theirs: ReplayedRun, *, final: bool = False
-) -> Shift | None:
-    """Return the shift of the draws of `ours` that keeps every sum; None if there is none.
-
-    Of sums of the same draws with several constants, the last is kept.
+    By default those of single draws, and others with a draw that is in no such form; if `largest`,
+    those whose draws are not all in one larger sum.
     """
-    one, other = forms_of(ours.record.sums), forms_of(theirs.record.sums)
+    if not largest:
+        single = {at for form in forms if len(form) == 1 for at, _ in form}
+        return [form for form in forms if len(form) == 1 or not {at for at, _ in form} <= single]
+    larger = [{at for at, _ in form} for form in forms if len(form) > 1]
+    return [form for form in forms if not any({at for at, _ in form} < other for other in larger)]
+
+
+def shift_of_sums(ours: ReplayedRun, theirs: ReplayedRun, *, largest: bool = False) -> Shift | None:
+    """Return the shift of the draws of `ours` that gives its sums the values of those of `theirs`.
+
+    Of sums of the same draws with several constants, the last keeps its value. `largest` says which
+    sums count, as of `_forms_to_keep`. None if no shift does.
+    """
+    one, other = _constants_by_form(ours.record.sums), _constants_by_form(theirs.record.sums)
     equal = [
-        (form, constants[-1] - other[form][-1])
-        for form, constants in _forms_to_keep(one, final=final).items()
+        (form, one[form][-1] - other[form][-1])
+        for form in _forms_to_keep(one, largest=largest)
         if form in other
     ]
-    return _cheapest(ours.drawn, equal, [])
+    return _cheapest_shift(ours.requests, equal, [])
 
 
 def shift_of_path(ours: ReplayedRun, theirs: ReplayedRun) -> Shift | None:
-    """Return the cheapest shift on the path of two runs; None if there is none."""
-    for final in (False, True):
-        if (shift := _shift_of_path(ours, theirs, final=final)) is not None:
+    """Return the cheapest shift with which comparisons of two runs on one path have equal results.
+
+    Sums that are released keep their values as well. None if the runs take different paths, or no
+    shift does.
+    """
+    one, other = ours.record, theirs.record
+    if one.path != other.path:
+        return None
+    compared = _constants_by_form(side for *both, _ in one.comparisons for side in both)
+    released = _constants_by_form(_find_released(ours.output))
+    sums, their_sums = _constants_by_form(one.sums), _constants_by_form(other.sums)
+    singles = {at for form in compared if len(form) == 1 for at, _ in form}
+    above = []
+    for (*our_sides, result), (*their_sides, _) in zip(
+        one.comparisons, other.comparisons, strict=True
+    ):
+        left, right = (first - second for first, second in (our_sides, their_sides))
+        sign = 1.0 if result else -1.0
+        signed = tuple((at, sign * by) for at, by in left.form)
+        above.append((signed, sign * (left.constant - right.constant)))
+    for largest in (False, True):
+        equal = [
+            (form, sums[form][-1] - their_sums[form][-1])
+            for form in _forms_to_keep(sums, largest=largest)
+            if form in their_sums
+            and (
+                form in released or (form not in compared and not {at for at, _ in form} <= singles)
+            )
+        ]
+        if (shift := _cheapest_shift(ours.requests, equal, above)) is not None:
             return shift
     return None
 
 
-def _shift_of_path(ours: ReplayedRun, theirs: ReplayedRun, *, final: bool) -> Shift | None:
-    one, other = ours.record, theirs.record
-    compared = forms_of(side for *both, _ in one.comparisons for side in both)
-    kept = forms_of(_find_released(ours.output))
-    sums, their_sums = forms_of(one.sums), forms_of(other.sums)
-    singles = {at for form in compared if len(form) == 1 for at, _ in form}
-    equal = [
-        (form, constants[-1] - their_sums[form][-1])
-        for form, constants in _forms_to_keep(sums, final=final).items()
-        if form in their_sums
-        and (form in kept or (form not in compared and not {at for at, _ in form} <= singles))
-    ]
-    if one.path != other.path:
-        return None
-    above = []
-    for (*ours_compared, result), (*theirs_compared, _) in zip(
-        one.comparisons, other.comparisons, strict=True
-    ):
-        left, right = (first - second for first, second in (ours_compared, theirs_compared))
-        sign = 1.0 if result else -1.0
-        signed = tuple((at, sign * by) for at, by in left.form)
-        above.append((signed, sign * (left.constant - right.constant)))
-    return _cheapest(ours.drawn, equal, above)
+Move = tuple[Form, float]
+"""A form, and by how much its sum has to move."""
 
 
-def _cheapest(
-    drawn: Sequence[AnsweredRequest],
-    equal: list[tuple[Form, float]],
-    above: list[tuple[Form, float]],
+def _cheapest_shift(
+    requests: Sequence[AnsweredRequest], equal: list[Move], above: list[Move]
 ) -> Shift | None:
-    """Return the shift of least loss with these sums, and with at least these."""
-    by_number = {each.number: each for each in drawn}
+    """Return the shift of least loss that moves sums by given amounts, and others by at least some.
+
+    None if there is none, or too many draws.
+    """
+    by_number = {each.number: each for each in requests}
     shift: dict[int, Any] = {
-        each.number: np.zeros(each.count) for each in drawn if each.law is not None
+        each.number: np.zeros(each.count) for each in requests if each.law is not None
     }
-    if not above and all(len(form) == 1 for form, _ in equal):
-        for ((at, _),), value in equal:
-            number, place = divmod(at, MAX_ELEMENTS)
-            if number in shift:
-                shift[number][place] = value
-        return shift
-    variables = sorted({at for form, _ in (*equal, *above) for at, _ in form})
-    if len(variables) > MAX_VARIABLES:
-        return None
-    units = []
-    costs: list[tuple[float, float]] = []
-    for at in variables:
-        each = by_number[at // MAX_ELEMENTS]
-        assert each.law is not None
-        units.append(float(each.scale[min(at % MAX_ELEMENTS, len(each.scale) - 1)]) or 1.0)
-        costs.append(cost_per_step(each.law))
-    solution = _solve(variables, units, costs, equal, above)
-    if solution is None:
-        return None
-    for at, unit, step in zip(variables, units, solution, strict=True):
-        number, place = divmod(at, MAX_ELEMENTS)
-        shift[number][place] = step * unit
-    singles = ((form[0][0], value) for form, value in equal if len(form) == 1)
-    for at, value in singles:  # exactly, where a program is not
-        shift[at // MAX_ELEMENTS][at % MAX_ELEMENTS] = value
+    if above or any(len(form) > 1 for form, _ in equal):
+        variables = sorted({at for form, _ in (*equal, *above) for at, _ in form})
+        if len(variables) > MAX_VARIABLES:
+            return None
+        units = []
+        costs: list[tuple[float, float]] = []
+        for at in variables:
+            each = by_number[at // MAX_ELEMENTS]
+            assert each.law is not None
+            units.append(float(each.scale[at % MAX_ELEMENTS]) or 1.0)
+            costs.append(cost_per_step(each.law))
+        moves = _solve_program(variables, units, costs, equal, above)
+        if moves is None:
+            return None
+        for at, moved in zip(variables, moves, strict=True):
+            shift[at // MAX_ELEMENTS][at % MAX_ELEMENTS] = moved
+    for form, value in equal:  # exactly, where the solution of a program is not
+        number, place = divmod(form[0][0], MAX_ELEMENTS)
+        if len(form) == 1 and number in shift:
+            shift[number][place] = value
     return shift
 
 
-def _solve(
+def _solve_program(
     variables: Sequence[int],
     units: Sequence[float],
     costs: Sequence[tuple[float, float]],
-    equal: Sequence[tuple[Form, float]],
-    above: Sequence[tuple[Form, float]],
+    equal: Sequence[Move],
+    above: Sequence[Move],
 ) -> Floats | None:
-    """Solve the linear program, in steps of one scale up and down for each draw."""
+    """Return the cheapest moves of the variables; None if no moves meet the conditions.
+
+    `units` are the scales of the variables, and `costs` the losses of one scale up and down.
+    """
     from scipy.optimize import linprog  # loaded where it is of use
 
     position = {at: i for i, at in enumerate(variables)}
     count = len(variables)
 
-    def matrix(rows: Sequence[tuple[Form, float]], sign: float) -> tuple[Any, Any]:
+    def conditions(rows: Sequence[Move], sign: float) -> tuple[Any, Any]:
         left = np.zeros((len(rows), 2 * count))
         for row, (form, _) in enumerate(rows):
             for at, by in form:
@@ -183,113 +316,66 @@ def _solve(
     both = [up for up, _ in costs] + [down for _, down in costs]
     result: Any = linprog(
         [cost if math.isfinite(cost) else 0.0 for cost in both],
-        *matrix(above, -1.0),
-        *matrix(equal, 1.0),
+        *conditions(above, -1.0),
+        *conditions(equal, 1.0),
         bounds=[(0, None if math.isfinite(cost) else 0) for cost in both],
     )
     if result.status != 0:
         return None
-    steps = result.x[:count] - result.x[count:]
-    scaled = steps * np.array(units)
-    whole = np.round(scaled)
-    close = np.abs(scaled - whole) <= NEGLIGIBLE
-    rounded: Floats = np.where(close, whole / np.array(units), steps)
+    moves: Floats = (result.x[:count] - result.x[count:]) * np.array(units)
+    whole = np.round(moves)
+    rounded: Floats = np.where(np.abs(moves - whole) <= NEGLIGIBLE, whole, moves)
     return rounded
+
+
+# The shift of draws whose sums are not tracked
+
+
+def fit_shift(pairing: Pairing, replays: Sequence[Numbers]) -> Shift | None:
+    """Return the shift with which the numbers in outputs on the target are those on the source.
+
+    It is right where outputs are linear in the draws, whatever library adds them up. Runs the
+    mechanism once for each draw and replay, to see how outputs change with the draw. None if
+    outputs do not have the same numbers, or there are no draws, or too many.
+    """
+    drawn = [each for each in pairing.run_on_source(replays[0]).requests if each.law is not None]
+    ends = np.cumsum([each.count for each in drawn])
+    if not drawn or ends[-1] > MAX_FITTED:
+        return None
+    steps = np.concatenate(
+        [np.ones(each.count) if each.law.lattice else STEP * each.scale for each in drawn]  # type: ignore[union-attr]
+    )
+
+    def shift_by(moves: Floats) -> Shift:
+        parts = np.split(moves, ends[:-1])
+        return {each.number: part for each, part in zip(drawn, parts, strict=True)}
+
+    rows, gaps = [], []
+    for numbers in replays:
+        wanted = _numbers_in(pairing.run_on_source(numbers).output)
+        found = [
+            _numbers_in(pairing.run_on_target(numbers, shift_by(moves)).output)
+            for moves in (np.zeros(len(steps)), *np.diag(steps))
+        ]
+        if not len(wanted) or any(len(each) != len(wanted) for each in found):
+            return None
+        rows.append(np.array(found[1:]).T - found[0][:, None])
+        gaps.append(wanted - found[0])
+    matrix, gap = np.concatenate(rows), np.concatenate(gaps)
+    if not (np.isfinite(matrix).all() and np.isfinite(gap).all()):
+        return None
+    moves = np.linalg.lstsq(matrix, gap)[0] * steps
+    return shift_by(np.round(moves, DECIMALS))
+
+
+def _numbers_in(output: Any) -> Floats:
+    """Return all floats in an output; an empty array if the run raised."""
+    leaves = [] if isinstance(output, Raised) else flatten([output], {type(output)})[0]
+    return np.array([float(leaf) for leaf in leaves if isinstance(leaf, float | np.floating)])
 
 
 def are_equal(one: Shift, other: Shift) -> bool:
-    """Return whether two shifts move the same draws as far."""
+    """Return whether two shifts move the same draws, each by the same amount."""
     return one.keys() == other.keys() and all(
         np.array_equal(one[number], other[number]) for number in one
     )
-
-
-MAX_DRAWS = 40
-"""Draws whose shifts are solved for. Each costs a run in each round on each of a few replays."""
-ROUNDS = 5
-"""Steps of least squares: outputs that are no sums of draws take a few."""
-STEP = 1e-3
-"""Scales by which draws are moved for derivatives. Shorter steps lose digits, longer ones are less
-accurate where outputs are curved."""
-SETTLED = 1e-11
-"""Relative change of the steps after which another round gains rounding errors only."""
-REPLAYS = 3
-"""Replays over which the squares of differences are least."""
-DECIMALS = 7
-"""Decimals of shifts that are taken to have no more, where the next three are 0."""
-
-
-class _NoNumbersError(Exception):
-    """Outputs are not as many finite numbers as before."""
-
-
-def solve_shift(pairing: Pairing, replays: Sequence[Numbers], start: Shift) -> Shift | None:
-    """Return the shift with which outputs on the target are closest to those on the source.
-
-    None if the outputs do not have the same numbers, or there are too many draws.
-    """
-    from scipy.optimize import least_squares  # loaded where it is of use
-
-    used = replays[:REPLAYS]
-    ours = [pairing.on_source(numbers) for numbers in used]
-    drawn = [each for each in ours[0].drawn if each.law is not None]
-    movable = [
-        each for each in drawn if each.law is not None and min(cost_per_step(each.law)) < np.inf
-    ]
-    count = sum(each.count for each in movable)
-    wanted = _numbers([run.output for run in ours])
-    if wanted is None or not 0 < count <= MAX_DRAWS or pairing.gaps[0] or pairing.gaps[1]:
-        return None
-    scales = np.concatenate([each.scale for each in movable])
-    cuts = np.cumsum([each.count for each in movable])[:-1]
-
-    def moved(steps: Floats) -> Shift:
-        parts = np.split(steps * scales, cuts)
-        return {
-            **{each.number: np.zeros(each.count) for each in drawn},
-            **{each.number: part for each, part in zip(movable, parts, strict=True)},
-        }
-
-    def excess(steps: Floats) -> Floats:
-        runs: list[ReplayedRun] = [pairing.on_target(numbers, moved(steps)) for numbers in used]
-        found = _numbers([run.output for run in runs])
-        if found is None or len(found) != len(wanted) or not np.isfinite(found).all():
-            raise _NoNumbersError
-        off: Floats = np.pad(found - wanted, (0, max(count - len(found), 0)))
-        return off
-
-    with np.errstate(divide="ignore", invalid="ignore"):
-        steps = np.concatenate(
-            [start.get(each.number, np.zeros(each.count)) / each.scale for each in movable]
-        )
-    if not np.isfinite(steps).all():
-        return None
-    try:
-        steps = least_squares(
-            excess,
-            steps,
-            method="lm",
-            diff_step=np.full(count, STEP),
-            xtol=SETTLED,
-            max_nfev=ROUNDS * (count + 1),
-        ).x
-    except _NoNumbersError:
-        return None
-    return moved(_round_shifts(steps * scales) / scales)
-
-
-def _round_shifts(shift: Floats) -> Floats:
-    """Return the shifts, each rounded if rounding changes it by less than the solver's error."""
-    short = np.round(shift, DECIMALS)
-    close = np.abs(shift - short) <= 1e-3 * 10.0**-DECIMALS * np.maximum(np.abs(short), 1.0)
-    rounded: Floats = np.where(close, short, shift)
-    return rounded
-
-
-def _numbers(outputs: Sequence[Any]) -> Floats | None:
-    """Return all floats in outputs; None if one of them raised."""
-    if any(isinstance(output, Raised) for output in outputs):
-        return None
-    leaves = flatten(outputs, set(map(type, outputs)))[0]
-    found = [float(leaf) for leaf in leaves if isinstance(leaf, float | np.floating)]
-    return np.array(found) if found else None

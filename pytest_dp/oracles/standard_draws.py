@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
@@ -164,22 +164,3 @@ def _from_tails(generator: Generator, rows: int, count: int) -> tuple[Floats, Bo
     side = generator.choice([-1, 0, 1], (rows, 1))
     upper = np.where(side == 0, generator.random((rows, count)) < 0.5, side > 0)
     return tail, upper
-
-
-class Pinned:
-    """Numbers of a replay, some of whose draws have given values, or are at most as high."""
-
-    def __init__(
-        self, numbers: Numbers, values: Mapping[tuple[int, int], float], *, exactly: bool
-    ) -> None:
-        self._numbers, self._values, self._exactly = numbers, values, exactly
-        self.seed = numbers.seed
-
-    def standard(self, order: int, law: Law, count: int) -> Floats:
-        """Return the draws; those that would be too high are mirrored."""
-        drawn = np.array(self._numbers.standard(order, law, count))
-        for (number, place), value in self._values.items():
-            if number == order and place < count:
-                below = value - abs(drawn[place] - value)
-                drawn[place] = value if self._exactly else below
-        return drawn

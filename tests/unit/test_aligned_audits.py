@@ -13,7 +13,7 @@ from benchmarks.aligned_random import mechanism
 from pytest_dp import RenyiDP, audit, estimate
 from pytest_dp.oracles.alignment import align
 from pytest_dp.oracles.checking import NotAligned
-from pytest_dp.oracles.shift_loss import LossBound
+from pytest_dp.oracles.shifts import LossBound
 from pytest_dp.privacy.conversions import gdp_to_delta
 from pytest_dp.report.record import Record
 from pytest_dp.report.summary_table import estimate_text

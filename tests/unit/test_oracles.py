@@ -181,20 +181,6 @@ def test_gaussian_noise_is_bounded_by_mu():
     assert bound.eps_at(0.0) == math.inf
 
 
-def by_arrays_of_groups(data, rng):
-    keys, counts = np.unique(data, return_counts=True)
-    noisy = counts + rng.laplace(size=len(keys))
-    return {str(key): float(value) for key, value in zip(keys, noisy, strict=True) if value > 15}
-
-
-def test_group_of_one_record_below_a_threshold_costs_delta():
-    pair = ["a"] * 20 + ["b"] + ["c"] * 20, ["a"] * 20 + ["c"] * 20
-    bound = aligned(by_arrays_of_groups, *pair, delta=1e-5).bound
-    assert bound.rare == pytest.approx(math.exp(-14.0) / 2, rel=1e-4)
-    assert bound.eps_at(1e-5) == 0.0
-    assert bound.eps_at(1e-7) == math.inf
-
-
 def test_group_of_one_record_without_a_threshold_has_no_alignment():
     def groups(data, rng):
         return {key: data.count(key) + rng.laplace() for key in sorted(set(data))}
