@@ -1,13 +1,14 @@
 """Features in which noise cancels out: noise that numbers share, and noise that was rounded.
 
-If ``a = s + z`` and ``b = c + 2 z``, then the *relation* ``2 a - b`` has no noise left. If noise
-was rounded to some decimals before it was added, all outputs leave the same *remainder* of division
-by the last of them. Both are looked for in the outputs on one input at a time, since only the noise
-moves those.
+If ``a = s + z`` and ``b = c + 2 z``, then the *relation* ``2 a - b`` has no noise left; if the
+noise is a factor of both, a relation of their logarithms has none. If noise was rounded to some
+decimals before it was added, most outputs leave the same *remainder* of division by the last of
+them. Both are looked for in the outputs on one input at a time, since only the noise moves those.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -38,9 +39,12 @@ MIN_SPARE = 4
 relations are missed."""
 MIN_ROWS = 8
 """Outputs that a relation is looked for in, at least. Fewer: chance makes one."""
-MAX_DECIMALS = 8
-"""Decimals to which noise may have been rounded. More: errors of floats look like rounded noise;
-fewer: noise that is rounded finely is missed."""
+DECIMALS = range(-2, 9)
+"""Decimals to which noise may have been rounded; -2 are hundreds. Beyond: errors of floats look
+like rounded noise; fewer: noise that is rounded finely is missed."""
+MOST = 0.75
+"""Share of the outputs that leave the same remainder. Larger: rounded noise with exceptions is
+missed; smaller: chance makes it."""
 MIN_MULTIPLES = 6
 """Different multiples of a step that show rounded noise, at least. Fewer: chance makes it; more:
 small noise is missed."""
@@ -53,13 +57,14 @@ MAX_RELATIONS = 128
 
 @dataclass(frozen=True, slots=True)
 class NoiseRelation:
-    """A weighted sum of a few numbers of an output."""
+    """A weighted sum of a few numbers of an output, or of the logarithms of their sizes."""
 
     places: tuple[str, ...]
     weights: tuple[float, ...]
     digits: int | None = None
     """Decimals that the sum is rounded to, beyond which it has errors of floats; None if it is not
     rounded."""
+    of_logs: bool = False
 
     def values(self, table: Table) -> Floats:
         """Return the sum for every output, shape (n,); NaN where some place has no number."""
@@ -70,14 +75,15 @@ class NoiseRelation:
         with np.errstate(all="ignore"):
             total = np.zeros(len(numbers[0]))
             for number, weight in zip(numbers, self.weights, strict=True):
-                total = total + weight * number
+                total = total + weight * (np.log(np.abs(number)) if self.of_logs else number)
             return total if self.digits is None else np.round(total, self.digits)
 
     def __str__(self) -> str:
         text = ""
         for place, weight in zip(self.places, self.weights, strict=True):
             size = "" if abs(weight) == 1 else f"{abs(weight):.12g}*"
-            text += (" + " if weight > 0 else " - ") + size + place
+            number = f"log(abs({place}))" if self.of_logs else place
+            text += (" + " if weight > 0 else " - ") + size + number
         text = text.removeprefix(" + ")
         return text if self.digits is None else f"round({text}, {self.digits})"
 
@@ -106,16 +112,16 @@ def relations(places: list[str], numbers1: Floats, numbers2: Floats) -> list[Noi
         return []
     by_key: dict[tuple[object, ...], NoiseRelation] = {}
     with np.errstate(all="ignore"):
-        for side in (numbers1, numbers2):
-            columns, usable = _columns_that_vary(side)
+        for side, of_logs in itertools.product((numbers1, numbers2), (False, True)):
+            columns, usable = _columns_that_vary(np.log(np.abs(side)) if of_logs else side)
             for weights in _exact_relations(usable):
                 at = np.flatnonzero(weights)
                 named = tuple(places[columns[k]] for k in at)
-                relation = NoiseRelation(named, tuple(weights[at].tolist()))
+                relation = NoiseRelation(named, tuple(weights[at].tolist()), of_logs=of_logs)
                 involved = [numbers[:, columns[at]] for numbers in (side, numbers1, numbers2)]
                 rounded = _round_relation(relation, *involved)
                 if rounded is not None:
-                    by_key.setdefault((rounded.places, rounded.weights), rounded)
+                    by_key.setdefault((rounded.places, rounded.weights, of_logs), rounded)
     return list(by_key.values())
 
 
@@ -254,7 +260,7 @@ class Remainder:
     @property
     def step(self) -> float:
         """The divisor."""
-        return float(f"1e-{self.decimals}")
+        return float(f"1e{-self.decimals}")
 
     def values(self, table: Table) -> Floats:
         """Return the remainder for every output, shape (n,); NaN without a finite number."""
@@ -268,34 +274,36 @@ class Remainder:
 
 
 def remainders(places: list[str], numbers1: Floats, numbers2: Floats) -> list[Remainder]:
-    """Return remainders that are the same in outputs on one input and not on the other.
+    """Return remainders that most outputs on one input leave, and few on the other.
 
     Parameters are those of `relations`. Of each place, the remainder of the largest divisor.
     """
     by_place: dict[str, Remainder] = {}
     with np.errstate(all="ignore"):
-        for decimals in range(MAX_DECIMALS + 1):
-            step = 10.0**-decimals
-            for side, other in ((numbers1, numbers2), (numbers2, numbers1)):
-                first = side[:1]
+        for decimals in DECIMALS:
+            step = float(f"1e{-decimals}")
+            sides = (numbers1, numbers2), (numbers2, numbers1)
+            # The first output may be an exception, and three seldom are.
+            for (side, other), row in itertools.product(sides, range(3)):
+                first = side[row : row + 1]
                 on_side, on_other = (_are_multiples(rows - first, step) for rows in (side, other))
                 multiples = np.sort(np.round((side - first) / step), axis=0)
                 different = (np.diff(multiples, axis=0) > 0).sum(axis=0) + 1
                 found = on_side & ~on_other & (different >= MIN_MULTIPLES)
                 for at in np.flatnonzero(found).tolist():
                     is_near_end = abs(float(np.mod(first[0, at], step)) / step - 0.5) > 0.4
-                    shift = float(f"5e-{decimals + 1}") if is_near_end else 0.0
+                    shift = float(f"5e{-decimals - 1}") if is_near_end else 0.0
                     by_place.setdefault(places[at], Remainder(places[at], decimals, shift))
     return list(by_place.values())
 
 
 def _are_multiples(numbers: Floats, step: float) -> Bools:
-    """Return whether nearly all finite numbers of each column are multiples of a step."""
+    """Return whether most finite numbers of each column are multiples of a step."""
     off = np.abs(numbers - step * np.round(numbers / step))
     finite = np.isfinite(numbers)
     exceptions = (finite & (off > OFF_GRID * step)).sum(axis=0)
-    nearly_all: Bools = finite.any(axis=0) & (exceptions <= (1 - NEARLY_ALL) * len(numbers))
-    return nearly_all
+    most: Bools = finite.any(axis=0) & (exceptions <= (1 - MOST) * len(numbers))
+    return most
 
 
 KINDS["relation"] = FeatureKind(numeric(column_of_argument), lambda *_: None, discrete=True)

@@ -7,6 +7,7 @@ import functools
 import pytest
 from zoo import Public
 
+from benchmarks.odd_outputs import ODD
 from pytest_dp import audit
 
 pytestmark = pytest.mark.usefixtures("_without_blame")
@@ -90,3 +91,19 @@ def test_with_features_they_can_be():
     passed = run(Queryable, max_samples=2_000, features=lambda output: output())
     assert passed.verdict == "no violation"
     assert not any("cannot be read" in note for note in passed.notes)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("mechanism", ODD, ids=lambda mechanism: mechanism.__name__)
+def test_each_odd_output_is_found(mechanism):
+    found = audit(
+        mechanism,
+        eps=1.0,
+        pairs=[(0, 1)],
+        vectorized="size",
+        margin=None,
+        seed=1,
+        n_jobs=1,
+        max_samples=40_000,
+    )
+    assert found.violated

@@ -28,13 +28,24 @@ def shared_in_lists(d, rng):
     return [{"x": sum(d) + z, "y": noise(rng)}, [noise(rng), (3 * len(d) + z,)]]
 
 
+def shared_factor(d, rng):
+    z = math.exp(noise(rng, 3))
+    return {"a": sum(d) * z, "b": noise(rng), "c": len(d) * z}
+
+
 def rounded_noise(d, rng):
     return sum(d) + round(noise(rng), 1)
 
 
+def rounded_before_a_mean(d, rng):
+    return (sum(d) + round(noise(rng), 2)) / len(d)
+
+
 AT_ONCE = {
     shared_in_lists: "share their noise",
+    shared_factor: "share their noise",
     rounded_noise: "a grid with steps of 0.1",
+    rounded_before_a_mean: "a grid with steps of 0.001",
 }
 
 

@@ -232,6 +232,15 @@ def test_noise_that_is_rounded_leaves_one_remainder(decimals, offset):
     assert "%" in text or decimals == 0
 
 
+def test_rounded_noise_with_exceptions_leaves_one_remainder():
+    def draw(d, rng):
+        return 10 * int(rng.integers(10**6)) + 3 * int(rng.random() < (0.85 if d else 0.15))
+
+    outputs, first = sides(draw, 64)
+    found = all_features(tabulate(outputs), first)
+    assert "round(output % 10.0, 1)" in [feature.text for feature in found]
+
+
 def test_continuous_numbers_leave_no_remainder():
     rng = np.random.default_rng(0)
     for draw in (rng.laplace, rng.normal, rng.random, rng.standard_cauchy):
