@@ -36,19 +36,14 @@ from pytest_dp.running.chunks import Input
 from pytest_dp.running.deadline import Deadline
 from pytest_dp.running.sampler import Sampler, SampleRequest, used_up
 
-NEARLY_ALL = 0.9
-"""Share of the outputs that are empty, where nothing tells inputs apart. Larger and smaller:
-another advice alone."""
-
 BLIND = (
     "no event that was tried distinguishes the two inputs of any pair, so a leak may have gone "
     "unseen: compute the quantity that leaks with features=, name pairs that differ by more, or "
     "raise max_samples"
 )
-LARGER_GROUPS = (
-    "no group was large enough to be released, so nothing was seen. Give inputs= in which groups "
-    "are larger than the threshold"
-)
+NEARLY_ALL = 0.9
+"""Share of the outputs that are empty where advice on groups is given. Larger and smaller: another
+advice alone."""
 
 OUTPUTS_PER_FEATURE = 250
 """Outputs for each feature that a model may learn from. With fewer it learns noise by heart; with
@@ -156,33 +151,23 @@ def never_varies(sampler: Sampler, pool: Pool, *, by_features: bool) -> bool:
 def _constant(pool: Pool) -> str:
     """Return a note on outputs that never vary: the likely cause, and what to do."""
     value = _first_outputs(pool).raw[0]
-    if empty := _empty_output(pool):
-        return f"{empty} in all {pool.runs:,} runs: {LARGER_GROUPS}"
     hint = "is a return missing?" if value is None else "missing noise, a fixed seed or a cache?"
-    return f"returned the same value in all {pool.runs:,} runs: {hint}"
+    return advice_on_empty(pool) or f"returned the same value in all {pool.runs:,} runs: {hint}"
 
 
-def blind(pool: Pool) -> str:
-    """Return a note for audits in which no event distinguishes inputs: the cause, what to do."""
-    return nearly_empty(pool) or BLIND
-
-
-def nearly_empty(pool: Pool) -> str:
-    """Return a note that nearly all outputs were empty containers; "" if they were not."""
-    empty = _empty_output(pool)
-    return f"{empty} in nearly all runs: {LARGER_GROUPS}" if empty else ""
-
-
-def _empty_output(pool: Pool) -> str:
-    """Return a phrase on empty outputs if nearly all on each input are empty; else ""."""
-    found = ""
+def advice_on_empty(pool: Pool) -> str:
+    """Return advice if nearly all last outputs on each input are empty containers; else ""."""
+    shown = ""
     for which, last in pool.last.items():
         table = pool.first[which] if last.is_extract else last
         empty = [output for output in table.raw if _is_empty(output)]
         if len(empty) < NEARLY_ALL * max(len(table), 1):
             return ""
-        found = f"returned an empty answer ({on_one_line(empty[0])})"
-    return found
+        shown = on_one_line(empty[0])
+    return (
+        f"returned an empty answer ({shown}) in nearly all runs: no group was large enough to be "
+        "released, so nothing was seen. Give inputs= in which groups are larger than the threshold"
+    )
 
 
 def _is_empty(output: Any) -> bool:

@@ -16,7 +16,7 @@ from pytest_dp.auditors.pair_state import PairState, Pool, check_raised, look_fo
 from pytest_dp.auditors.session import Session
 from pytest_dp.basics.arrays import Outputs
 from pytest_dp.basics.reprs import LABEL_LENGTH
-from pytest_dp.betting.betting_loop import FIRST_PROPOSED, NEW_PAIR_EDGE, PairQueue
+from pytest_dp.betting.betting_loop import NEW_PAIR_EDGE, PairQueue
 from pytest_dp.data import describe, kind_of
 from pytest_dp.data.conversion import length
 from pytest_dp.outputs.paired_outputs import TOTAL_ROOM, PairedOutputs
@@ -39,11 +39,6 @@ less."""
 CLEAR_ERRORS = 3.0
 """Standard errors from which a pair looks broken. More: it is bet on later; fewer: chance is bet
 on."""
-
-SMALL_RECORDS, MIN_PROPOSED = 100, 100
-"""Records of an input up to which proposed pairs get all outputs that they get in any case, and the
-outputs that they get where inputs have many more. More take longer on data frames; with fewer, the
-search sees few inputs."""
 
 
 class ClaimPairs(PairQueue[PairState]):
@@ -73,11 +68,7 @@ class ClaimPairs(PairQueue[PairState]):
         places = {id(pair): at for at, pair in enumerate(given)}
         first = [places[id(pair)] for pair in urgent if id(pair) in places]
         proposed = self._propose_urgent(len(urgent) - len(first))
-        inputs = (data for pair in given for data in (pair.d1, pair.d2))
-        records = max((length(data) for data in inputs if kind_of(data)), default=1)
-        at_first = FIRST_PROPOSED * SMALL_RECORDS // max(records, SMALL_RECORDS)
-        on_proposed = max(at_first, MIN_PROPOSED)
-        super().__init__(given, self._next_proposed, self._state_of, on_proposed, first, proposed)
+        super().__init__(given, self._next_proposed, self._state_of, first, proposed)
 
     @property
     def accepted(self) -> list[PairState]:

@@ -21,10 +21,10 @@ from pytest_dp.auditors.betting_audit import BettingAudit
 from pytest_dp.auditors.budget import COUPLED_SHARE, agreeing
 from pytest_dp.auditors.held_out import CUT_OFF, describe_counts, with_curve
 from pytest_dp.auditors.pair_state import (
+    BLIND,
     PairState,
-    blind,
+    advice_on_empty,
     cannot_be_read,
-    nearly_empty,
     never_varies,
     note_left_out,
 )
@@ -224,7 +224,7 @@ def _verdict_by_samples(
     if math.isinf(caught.by_bets):
         return "inconclusive"
     if "far_below" in facts:
-        said = note_of_far_below(session.guarantee, caught.now, nearly_empty(bets.pool))
+        said = note_of_far_below(session.guarantee, caught.now, advice_on_empty(bets.pool))
         session.sampler.note(said, hinders=True)
         return "no violation"
     if facts["may_lose"] is None or (known.against and known.is_within):
@@ -291,7 +291,7 @@ def _is_blind(
         if math.isfinite(caught):
             sampler.note(TOO_FEW, hinders=True)
     elif not estimated:
-        sampler.note(blind(bets.pool), hinders=True)
+        sampler.note(advice_on_empty(bets.pool) or BLIND, hinders=True)
         return True
     return False
 

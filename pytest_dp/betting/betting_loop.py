@@ -15,7 +15,6 @@ Machine Learning 2002.
 from __future__ import annotations
 
 import math
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
@@ -112,9 +111,8 @@ class PairQueue(Generic[S]):
     """The pairs of inputs of an audit: those that the claim gives, then proposed ones.
 
     `propose` returns a further pair, or None if there is none; `make` returns the status of a pair,
-    given its number. `for_proposed` pairs of outputs may be drawn on proposed pairs of inputs,
-    however few are drawn on given ones. The given pairs numbered `first` are drawn before all other
-    pairs, then the `urgent` ones, which are proposed pairs that need no share.
+    given its number. The given pairs numbered `first` are drawn before all other pairs, then the
+    `urgent` ones, which are proposed pairs that need no share.
     """
 
     def __init__(
@@ -122,11 +120,10 @@ class PairQueue(Generic[S]):
         given: Sequence[Pair],
         propose: Callable[[], Pair | None],
         make: Callable[[int, Pair], S],
-        for_proposed: float = FIRST_PROPOSED,
-        first: Iterable[int] = (),
-        urgent: Iterator[Pair] | None = None,
+        first: Sequence[int] = (),
+        urgent: Iterable[Pair] = (),
     ) -> None:
-        self._propose, self._make, self._for_proposed = propose, make, for_proposed
+        self._propose, self._make = propose, make
         self.claimed = len(given)
         """The number of pairs that the claim gives, which are the first of `states`."""
         self.states: list[S] = []
@@ -135,10 +132,8 @@ class PairQueue(Generic[S]):
         """The pairs that were picked so far, in that order."""
         for pair in given:
             self._add(pair)
-        self._first = list(dict.fromkeys(first))
-        others = (number for number in range(self.claimed) if number not in self._first)
-        self._others = deque(others)
-        self._urgent, self._is_searched = urgent, False
+        self._turns = self._urgent_then_given(first, urgent)
+        self._are_turns_over = self._is_search_over = False
 
     @property
     def seen_given(self) -> list[S]:
@@ -158,12 +153,12 @@ class PairQueue(Generic[S]):
     @property
     def unseen(self) -> int:
         """The number of pairs of the claim that were not picked so far."""
-        return len(self._first) + len(self._others)
+        return self.claimed - len(self.seen_given)
 
     @property
     def is_searched(self) -> bool:
-        """Return whether no further pair will be proposed, or none may be drawn on."""
-        return self._urgent is None and (self._is_searched or not self._may_search)
+        """True once no further pair is proposed, or none may be drawn on."""
+        return self._are_turns_over and (self._is_search_over or not self._may_search)
 
     def is_proposed(self, status: PairStatus) -> bool:
         """Return whether the pair was proposed, not given by the claim."""
@@ -186,25 +181,21 @@ class PairQueue(Generic[S]):
 
         None if the given pairs are used up and no further one is proposed, or none may be drawn on.
         """
-        if self._first:
-            return self._see(self.states[self._first.pop(0)])
-        if self._urgent is not None:
-            if (pair := next(self._urgent, None)) is not None:
-                return self._see(self._add(pair))
-            self._urgent = None
-        if self._others:
-            return self._see(self.states[self._others.popleft()])
-        if not self._may_search:
-            return None
-        pair = self._propose()
-        if pair is None:
-            self._is_searched = True
-            return None
-        return self._see(self._add(pair))
-
-    def _see(self, status: S) -> S:
-        self.seen.append(status)
+        status = next(self._turns, None)
+        self._are_turns_over = status is None
+        if status is None and self._may_search:
+            pair = self._propose()
+            self._is_search_over = pair is None
+            status = None if pair is None else self._add(pair)
+        if status is not None:
+            self.seen.append(status)
         return status
+
+    def _urgent_then_given(self, first: Sequence[int], urgent: Iterable[Pair]) -> Iterator[S]:
+        """Yield the given pairs numbered `first`, the urgent ones, and all other given pairs."""
+        yield from (self.states[number] for number in first)
+        yield from map(self._add, urgent)
+        yield from (self.states[k] for k in range(self.claimed) if k not in first)
 
     def _add(self, pair: Pair) -> S:
         status = self._make(len(self.states), pair)
@@ -214,7 +205,7 @@ class PairQueue(Generic[S]):
     @property
     def _may_search(self) -> bool:
         """True while a new proposed pair may be drawn on."""
-        return self.drawn_on_proposed <= max(self._for_proposed, PROPOSED_SHARE * self.drawn)
+        return self.drawn_on_proposed <= max(FIRST_PROPOSED, PROPOSED_SHARE * self.drawn)
 
     def _may_go_on(self, status: PairStatus) -> bool:
         """Return whether more may be drawn on a pair that was picked before."""

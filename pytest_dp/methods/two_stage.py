@@ -18,9 +18,10 @@ from pytest_dp.auditors import held_out
 from pytest_dp.auditors.budget import agreeing
 from pytest_dp.auditors.held_out import Tested, pictures_of
 from pytest_dp.auditors.pair_state import (
+    BLIND,
     PairState,
     Pool,
-    blind,
+    advice_on_empty,
     cannot_be_read,
     check_users_parts,
     draw_batch,
@@ -128,7 +129,7 @@ def search_then_test(
         now = max(largest_loss(record, session.guarantee) for record in known)
         result = replace(result, may_lose=now, resolution=max(result.resolution, now))
     if result.verdict == "no violation" and _is_blind(search, tested, agree):
-        why = blind(search.pool)
+        why = advice_on_empty(search.pool) or BLIND
         notes, hindrances = (why, *result.notes), (why, *result.hindrances)
         unknown = replace(result, notes=notes, hindrances=hindrances, resolution=math.inf)
         return replace(unknown, verdict="inconclusive", blind=True)
