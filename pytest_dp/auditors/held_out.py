@@ -1,7 +1,7 @@
 """Counts of an event on held-out samples, and how they are presented: in words and pictures.
 
-Every auditor ends here, with the event that its search, or its bets, came up with: a readable one,
-or a learned attack. Nothing but the counts is run for what is shown.
+Every method ends here, with the one event that its search, or its bets, have chosen: a readable
+event, or a learned attack. Only the counting runs the mechanism.
 """
 
 from __future__ import annotations
@@ -69,9 +69,10 @@ class Tested:
 
     counts: Counts
     varying_shares: tuple[float, ...] = ()
-    """Shares of runs on one input that were in it, stretch by stretch, if beyond chance."""
+    """Shares of the runs on one input that were in the event, stretch by stretch; empty unless they
+    differ by more than chance."""
     share: float = 1.0
-    """Of alpha, what they may spend."""
+    """Share of alpha that bounds by the counts may spend."""
     bars: Histogram | None = None
     """The outputs that were counted, as bars."""
 
@@ -84,11 +85,11 @@ def count_witness(
     *,
     refuted: bool = False,
 ) -> Tested | None:
-    """Count in `total` held-out samples; None if there is not one for each input.
+    """Draw `total` held-out samples, half of them on each input, and count the event of a witness.
 
-    Of a claim that is `refuted`, a few are counted first, then ever more: where time ends this,
-    what was counted has a small share of alpha, and a note says so. Raises OutOfTime where there
-    is no time for these few.
+    None if there is not one sample for each input. For a claim that is `refuted`, batches grow:
+    if time is up, the finished batches count with a small share of alpha, and a note says so.
+    Raises OutOfTime if there is no time for the first batch.
     """
     runs = total // 2
     if runs < 1:
@@ -125,7 +126,7 @@ def count_witness(
 
 
 def _ends(runs: int) -> list[int]:
-    """Return after how many samples of either input the counts could end: a few, and ever more."""
+    """Return the growing numbers of samples on each input at which batches end, up to `runs`."""
     few, ends = MIN_SHOWN_RUNS // 2, []
     while few < runs:
         ends.append(few)
@@ -134,7 +135,7 @@ def _ends(runs: int) -> list[int]:
 
 
 def _draws(pool: Pool, witness: Witness, size: int, number: int) -> list[SampleRequest]:
-    """Return the draws of a batch of samples on either input."""
+    """Return requests for a batch of `size` samples on each input."""
     batch = (number,) * (number > 0)
     return [
         SampleRequest(pool.inputs[i], size, (Purpose.TEST, i, side, *batch))
@@ -143,7 +144,7 @@ def _draws(pool: Pool, witness: Witness, size: int, number: int) -> list[SampleR
 
 
 def _tally(budget: Budget, witness: Witness) -> Tally:
-    """Return a tally of a witness, with bars for its event if there is time to design them."""
+    """Return a tally of the event of a witness, with bars if there is time to place them."""
 
     def designed() -> Bars:
         table = first_pairs(*witness.state.outputs.table(), SHOWN_OUTPUTS)[0]
@@ -156,9 +157,9 @@ def _tally(budget: Budget, witness: Witness) -> Tally:
 
 
 def _count_hits(seed: int, witness: Witness, sums: list[Ints]) -> Counts:
-    """Return counts of a witness, by those of a `Tally` on either input.
+    """Return the counts of the event of a witness, given the sums of a `Tally` on each input.
 
-    Each output at the threshold of an attack is included with a probability.
+    Each output at the threshold of an attack counts with the probability `Attack.tie`.
     """
     coins = np.random.default_rng(stream(seed, Purpose.TEST, len(sums)))
     tie = witness.event.tie if isinstance(witness.event, Attack) else 0.0
@@ -168,7 +169,10 @@ def _count_hits(seed: int, witness: Witness, sums: list[Ints]) -> Counts:
 
 
 def _varying_shares(groups: list[Ints]) -> tuple[float, ...]:
-    """Return the shares of runs in one of the events if they differ significantly; else empty."""
+    """Return the shares of runs in the event by batch, if they differ by more than chance.
+
+    Empty if they do not. `groups` are counts of chunks on each input, shape (chunks, counts).
+    """
     for group in groups:
         for hits in (group[:, 1], group[:, 2], group[:, 1] + group[:, 2]):
             p, shares = count_tests.same_in_all_chunks(hits, group[:, 0])
@@ -178,7 +182,7 @@ def _varying_shares(groups: list[Ints]) -> tuple[float, ...]:
 
 
 def check_independent(name: str, witness: Witness, tested: Tested) -> None:
-    """Refuse to call a claim violated if runs that were counted were not independent."""
+    """Raise DependentRuns if the runs that were counted were not independent."""
     if tested.varying_shares:
         shown = ", ".join(f"{100 * share:.0f} %" for share in tested.varying_shares[:6])
         raise DependentRuns(
@@ -193,14 +197,15 @@ def check_independent(name: str, witness: Witness, tested: Tested) -> None:
 def bound_of(
     guarantee: Guarantee, alpha: float, tested: Tested, proof: type[EventTest] = EventTest
 ) -> Bound:
-    """Return the bound by the counts, with confidence 1 - `alpha`."""
+    """Return the bounds by counts, with confidence 1 - `alpha`, less if they have a share of it."""
     return proof(guarantee).bound(tested.counts, tested.share * alpha)
 
 
 def movement_sentence(screened: Screened, guarantee: Guarantee) -> str:
-    """Return how far one record moves the answer, and what the noise covers; empty if unknown.
+    """Return a sentence on how far one record moves the answer, and how far the noise covers.
 
-    It is told of claims of eps and mu, whose noise covers its scale times the claim.
+    "" if that is not known, if it is less than `MIN_TIMES` the claim, and for claims of other
+    parameters than eps and mu, whose noise covers its scale times the claim.
     """
     finite = [moved.movement for moved in screened.largest if moved.movement.loss < math.inf]
     if guarantee.parameter not in ("eps", "mu") or not finite:
@@ -218,13 +223,13 @@ def movement_sentence(screened: Screened, guarantee: Guarantee) -> str:
 
 
 def describe_attack(bound: Bound, witness: Witness) -> str:
-    """Return the event with its counts, and what they show."""
+    """Return as text the event, its counts, and the interval of the loss that they show."""
     loss = bound.guarantee.spanning(*(f"{end:.3g}" for end in bound.loss))
     return f"{describe_counts(bound.counts, witness)}; {loss}"
 
 
 def describe_counts(counts: Counts, witness: Witness) -> str:
-    """Return the event with its counts."""
+    """Return as text the event and its counts."""
     c1, n1, c2, n2 = counts.four
     return f"{witness.event}: in {c1:,} of {n1:,} runs on D, {c2:,} of {n2:,} on D'"
 
@@ -236,16 +241,15 @@ def counterexample(
     screened: Screened,
     before: Counts | None = None,
 ) -> Counterexample:
-    """Return the counterexample that the counts give.
+    """Return the counterexample of a witness, with diagnoses by its counts.
 
-    `bound` is of no counts where no effort was left for held-out runs. `before` is how often the
-    event came among the outputs that were bet on.
+    `bound` has no counts if no effort was left for held-out runs. `before` are the counts of the
+    event among the outputs that were bet on.
     """
-    guarantee = bound.guarantee
+    guarantee, counts = bound.guarantee, bound.counts
     event: Any = witness.event
-    counts, is_learned = bound.counts, isinstance(event, Attack)
     searched = [pool.last[i] for i in witness.sides]
-    readable = None if is_learned else event
+    readable = None if isinstance(event, Attack) else event
     known = counts
     if before is not None and not counts.c2 and (before.c2 or not counts.c1):
         known = before  # a few held-out runs are no reason to say "never"
@@ -268,7 +272,11 @@ def counterexample(
 
 
 def attack_of(joint: Floats, sign: int) -> Points:
-    """Return the error rates of every threshold of a score, from the joint counts of a record."""
+    """Return the rates of false positives and negatives at every threshold of a score.
+
+    `joint` are counts of pairs of bins of the score, D first. The attack points to D if `sign` is
+    above 0, else to D'.
+    """
     above1, above2 = (
         np.concatenate([[0.0], np.cumsum(joint.sum(axis)[::-1])]) / joint.sum() for axis in (1, 0)
     )
@@ -278,13 +286,13 @@ def attack_of(joint: Floats, sign: int) -> Points:
 
 
 def with_curve(pictures: Pictures, witness: Witness) -> Pictures:
-    """Return the pictures with the error rates of every threshold of the learned score."""
+    """Return the pictures with the error rates of all thresholds of the score that was learned."""
     joint = witness.state.record.joint
     return replace(pictures, attack=attack_of(joint[0], witness.sign)) if joint else pictures
 
 
 def pictures_of(bound: Bound, tested: Tested, *, violated: bool) -> Pictures:
-    """Return the event's error rates and, if it breaks the claim, the counted outputs as bars."""
+    """Return pictures of the event's error rates and, if `violated`, of the counted outputs."""
     drawn = tested.bars if violated else None
     if not bound.counts.n1:
         return Pictures(outputs=drawn)

@@ -66,7 +66,7 @@ WAYS_TO_BE_QUICKER = (
 
 
 def audit(session: Session) -> AuditFinding:
-    """Audit one claim by betting against it.
+    """Audit the claim of a session by betting against it, and return the finding.
 
     The result is ``violated`` exactly if the p-value, which holds at any time, is at most alpha. It
     is ``inconclusive`` if the outputs never vary, if there were not enough samples for every pair,
@@ -100,6 +100,7 @@ def audit(session: Session) -> AuditFinding:
 
 
 def _play_and_conclude(bets: BettingAudit) -> AuditFinding:
+    """Play an audit on the claim, then one outside of the declared inputs; return the finding."""
     try:
         bets.play(bets.session.budget.bets_deadline())
     except OutOfTime as out:
@@ -107,11 +108,14 @@ def _play_and_conclude(bets: BettingAudit) -> AuditFinding:
         bets.late = True
     bets.rest_on_known_losses()
     bets.play_outside(bets.session.budget.bets_deadline())
-    return with_what_is_beyond(bets, conclude(bets))
+    return add_violation_outside(bets, conclude(bets))
 
 
 def conclude(bets: BettingAudit) -> AuditFinding:
-    """Return the verdict of the bets, and the strongest attack: counted anew if it refuted."""
+    """Return the finding of bets that were played: the verdict, and the strongest attack.
+
+    For a refuted claim, shrinks the pair and counts the attack on held-out samples.
+    """
     session, known = bets.session, bets.known
     facts, states = _facts_of_bets(bets), bets.learned_pairs()
     if not states and not known.runs:
@@ -130,8 +134,11 @@ def conclude(bets: BettingAudit) -> AuditFinding:
     return AuditFinding(session.result("violated", p_value=_p_value(bets), **facts), pair)
 
 
-def with_what_is_beyond(bets: BettingAudit, finding: AuditFinding) -> AuditFinding:
-    """Return what was found of a claim that stands, with what breaks it beyond what it gives."""
+def add_violation_outside(bets: BettingAudit, finding: AuditFinding) -> AuditFinding:
+    """Return the finding with a violation outside of the declared inputs as `beyond`, if any.
+
+    Only if the claim itself is not violated. Counts the violation on held-out samples.
+    """
     result, session, outside = finding.result, bets.session, bets.outside
     if result.violated or outside is None or not outside.refuted:
         return finding
@@ -149,12 +156,13 @@ def with_what_is_beyond(bets: BettingAudit, finding: AuditFinding) -> AuditFindi
 
 
 def _p_value(bets: BettingAudit) -> float:
+    """Return the p-value of the claim, at most alpha exactly if the claim is refuted."""
     alpha = bets.session.budget.alpha
     return agreeing(min(bets.p_value, 1.0), alpha, violated=bets.refuted)
 
 
 def _facts_of_bets(bets: BettingAudit) -> dict[str, Any]:
-    """Return fields of the result that tell of the bets; what was left out is noted."""
+    """Return the fields of the result on bets and pairs; note pairs that were not looked at."""
     session, claimed = bets.session, bets.queue.claimed
     seen = min(len(bets.seen), claimed)
     outside = [] if bets.outside is None else bets.outside.seen
@@ -173,7 +181,10 @@ def _facts_of_bets(bets: BettingAudit) -> dict[str, Any]:
 def _claim_that_stands(
     bets: BettingAudit, states: list[PairState], facts: dict[str, Any]
 ) -> AuditResult:
-    """Return the result of a claim that was not refuted, with notes on what it is worth."""
+    """Return the result of a claim that was not refuted, and note what a pass is worth.
+
+    `facts` are the fields so far; fields are added to it.
+    """
     session, known = bets.session, bets.known
     _note_searched(bets)
     facts |= {"p_value": _p_value(bets), "unreached": _note_unreached(bets)}
@@ -204,10 +215,11 @@ def _claim_that_stands(
 def _verdict_by_samples(
     bets: BettingAudit, states: list[PairState], caught: Caught, facts: dict[str, Any], seen: str
 ) -> Verdict:
-    """Return the verdict on a claim that stands by bets alone, with notes on what it is worth.
+    """Return the verdict on a claim that no known loss decides, and note what a pass is worth.
 
-    `seen` is the sentence on where a claim is suspect. It is inconclusive if no violation would
-    have been caught, or if nothing tells inputs apart, which is told in `facts`.
+    The verdict is inconclusive if a known loss is above the claim, if no violation would have been
+    caught, or if no event distinguishes any inputs. `seen` is a sentence on where a known loss is
+    above the claim. Fields are added to `facts`.
     """
     session, known = bets.session, bets.known
     if suspects := known.suspects():
@@ -239,7 +251,10 @@ def _verdict_by_samples(
 
 
 def _of_delta(bets: BettingAudit, caught: Caught) -> dict[str, Any]:
-    """Return fields of the result of a claim that stands: what it may lose now, and rare leaks."""
+    """Return the fields of the result on the loss that is not ruled out, and on rare leaks.
+
+    Notes if leaks near delta may go unseen.
+    """
     session = bets.session
     fields = {"may_lose": caught.now, "rarest": caught.rarest, "misses_delta": False}
     if caught.sees(session.guarantee):
@@ -255,9 +270,9 @@ def _of_delta(bets: BettingAudit, caught: Caught) -> dict[str, Any]:
 
 
 def _add_strongest(bets: BettingAudit, states: list[PairState], facts: dict[str, Any]) -> str:
-    """Add the strongest attack, as bets saw it, to the fields of a claim that stands.
+    """Add the strongest attack, with its counts among outputs that were bet on, to `facts`.
 
-    Return a sentence on it if its pair is suspect; else an empty text.
+    Return a sentence on the attack if a known loss on its pair is above the claim; else "".
     """
     suspects = bets.known.suspects()
     states = [state for state in states if state in suspects] or states
@@ -277,10 +292,10 @@ def _add_strongest(bets: BettingAudit, states: list[PairState], facts: dict[str,
 def _is_blind(
     bets: BettingAudit, states: list[PairState], caught: float, *, estimated: bool
 ) -> bool:
-    """Return whether no feature distinguishes the inputs of any pair, though one should.
+    """Return whether no event distinguishes the inputs of any pair, though a loss would show.
 
-    Return False if both inputs always gave the same outputs with the same random numbers, or if the
-    loss is `estimated` otherwise. Note why no difference was found.
+    Adds a note on the reason if nothing distinguishes them. False if both inputs always gave the
+    same outputs with the same random numbers, or if the loss is known (`estimated`).
     """
     sampler = bets.session.sampler
     if any(differs(state.record) for state in states):
@@ -297,18 +312,18 @@ def _is_blind(
 
 
 def _are_alike(bets: BettingAudit, states: list[PairState]) -> bool:
-    """Return whether both inputs always gave the same outputs, with the same random numbers."""
+    """Return whether equal random numbers always gave equal outputs on both inputs."""
     return not cannot_be_read(bets.pool) and all(state.outputs.alike() for state in states)
 
 
 def _note_cheaper_claim(bets: BettingAudit) -> None:
-    """Note which claim needs fewer runs, if one does."""
+    """Add a note on a claim that needs fewer runs, if there is one."""
     if advice := bets.known.cheaper_claim():
         bets.session.sampler.note(advice)
 
 
 def _note_if_late(bets: BettingAudit) -> None:
-    """Note that an audit was cut off, what it has not come to, and what makes it quicker."""
+    """Add notes if time ended an audit: what was left out, and what makes an audit quicker."""
     session, queue = bets.session, bets.queue
     if not bets.late:
         return
@@ -328,7 +343,7 @@ def _note_if_late(bets: BettingAudit) -> None:
 
 
 def _note_searched(bets: BettingAudit) -> None:
-    """Note how many pairs a search proposed, and what it could not do."""
+    """Add notes on the pairs that a search proposed, and on what the search could not do."""
     proposed = bets.queue.source.proposed_by
     if proposed:
         parts = ", ".join(f"{count:,} by {name}" for name, count in proposed.items())

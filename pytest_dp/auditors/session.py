@@ -65,7 +65,7 @@ class AuditResult(Result):  # noqa: D101  its base says it
         return fragment(Record.of(self, pictures=True))
 
     def to_json(self, indent: int | None = 2) -> str:
-        """Return the same as JSON."""
+        """Return `to_dict` as JSON text."""
         import json
 
         return json.dumps(self.to_dict(), indent=indent, allow_nan=False)
@@ -98,7 +98,7 @@ class InconclusiveAudit(PytestDPError, AssertionError):  # noqa: N818  named lik
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """The pairs and evidence of earlier audits, asked for once a promise's inputs are looked up."""
+    """Where to ask for pairs and evidence of earlier audits, once a promise's inputs are known."""
 
     pairs: Callable[[Promise], list[Pair]] = lambda promise: []  # noqa: ARG005
     """What broke the promise before, to be tried first."""
@@ -125,7 +125,7 @@ class Session:
     earlier: Evidence | None = None
     """Evidence of runs of the same audit with other random numbers; None if nobody collects it."""
     screened: Screened = field(default_factory=Screened)
-    """How far the answer moves on many pairs, once that is known."""
+    """How far the answer moves on many pairs; nothing until the sequential method has screened."""
 
     @property
     def guarantee(self) -> Guarantee:
@@ -145,11 +145,17 @@ class Session:
         return self.sampler.call
 
     def is_report_only(self, pair: Pair) -> bool:
-        """Return whether what a pair shows is reported beside the verdict, as no part of it."""
+        """Return whether a violation on a pair is reported beside the verdict, and changes it not.
+
+        True for pairs outside of the declared inputs, unless the setting `beyond` is "fail".
+        """
         return bool(pair.beyond) and self.settings.beyond != "fail"
 
     def result(self, verdict: Verdict, **outcome: Any) -> AuditResult:
-        """Return a result, with everything filled in that does not depend on the method."""
+        """Return a result with a verdict and the fields in `outcome`.
+
+        All fields that do not depend on the method are filled in.
+        """
         fields: dict[str, Any] = {
             "lower": 0.0,
             "p_value": None,
@@ -183,7 +189,7 @@ class Session:
         )
 
     def finding(self, verdict: Verdict, **outcome: Any) -> AuditFinding:
-        """Return a finding with such a result, as methods of other packages do."""
+        """Return a finding with `result(verdict, **outcome)`, for methods of other packages."""
         return AuditFinding(self.result(verdict, **outcome))
 
 
@@ -193,9 +199,9 @@ class AuditFinding:
 
     result: AuditResult
     pair: Pair | None = None
-    """The pair on which the claim was refuted, if it was."""
+    """The pair on which the claim was refuted; None if it was not."""
     beyond: AuditFinding | None = None
-    """What breaks a claim that stands, on inputs beyond those that it gives."""
+    """A violation outside of the declared inputs, of a claim that is not refuted."""
 
 
 def begin_session(
@@ -207,7 +213,7 @@ def begin_session(
     progress: Progress | None = None,
     watch: Stopwatch | None = None,
 ) -> Session:
-    """Return the session of a claim, whose effort counts from when `watch` was started, or now."""
+    """Return the session of a claim; its time counts from the start of `watch`, or from now."""
     seed = claim_seed(name, call.mechanism) if settings.seed is None else settings.seed
     # Where xdist has shared out the cores already, one process each.
     n_jobs = settings.jobs or (1 if "PYTEST_XDIST_WORKER" in os.environ else cpu_count())
@@ -288,7 +294,10 @@ def prepare_session(
 
 
 def _search(claim: Claim, settings: Settings, notes: list[str]) -> Search | None:
-    """Return the search for inputs, if the claim is audited by betting and gives some."""
+    """Return the search for inputs; None if the method or the claim has no use for one.
+
+    None as well, with a further note in `notes`, if the search cannot be loaded.
+    """
     if settings.method.name != "sequential" or claim.promise.inputs is None:
         return None
     try:

@@ -79,10 +79,10 @@ T = TypeVar("T")
 
 
 def shrink_pair(bets: BettingAudit, winner: PairState) -> tuple[BettingAudit, PairState]:
-    """Return the bets on the smallest pair found to break the claim, and this pair.
+    """Bet on ever smaller pairs; return the audit of the smallest that breaks the claim, and it.
 
-    `bets` refuted the claim, and `winner` is the pair that was bet on best. Return both unchanged
-    if no smaller pair breaks the claim.
+    `bets` refuted the claim, and `winner` is the pair with the best bets. Both are returned if no
+    smaller pair is found.
     """
     promise = bets.session.claim.promise
     drawer = bets.session.source.generated
@@ -105,13 +105,16 @@ def shrink_pair(bets: BettingAudit, winner: PairState) -> tuple[BettingAudit, Pa
 
 
 class _SmallerPairs:
-    """Plays for one pair after the other, as long as there is time."""
+    """A search for smaller pairs that break the claim: one audit for each candidate.
+
+    `won` is the audit of the smallest pair so far that breaks the claim, and the state of the pair.
+    """
 
     def __init__(self, bets: BettingAudit, winner: PairState) -> None:
         session = bets.session
         self.session, self.won = session, (bets, winner)
         self.raises = _raises(winner)
-        self.only_told = session.is_report_only(winner.pair)
+        self.is_report_only = session.is_report_only(winner.pair)
         pairs = max(winner.record.pairs, 1)  # an edge is in deviations of a payoff
         edge = suspicion(winner.record, session.guarantee) / math.sqrt(pairs)
         self.least_hope = LEAST_EDGE * edge
@@ -123,13 +126,13 @@ class _SmallerPairs:
         self.trials = 0
 
     def breaks_in_time(self, pair: Pair) -> bool:
-        """Return the result of `breaks`; raise OutOfTime if no time or no samples are left."""
+        """Return the result of `breaks`; raises OutOfTime if samples, trials or time are up."""
         if self._is_over():
             raise OutOfTime
         return self.breaks(pair)
 
     def _is_over(self) -> bool:
-        """Return whether samples or trials are used up, or time; a note says so of time."""
+        """Return whether samples, trials or time are used up; adds a note if it is time."""
         runs = self.session.budget.used + self.runs
         if self.trials >= MAX_TRIALS or runs > self.max_runs:
             return True
@@ -139,9 +142,13 @@ class _SmallerPairs:
         return True
 
     def breaks(self, pair: Pair) -> bool:
-        """Return whether the claim is refuted on this pair too, and in the same way."""
+        """Bet on a candidate, and return whether the claim is refuted on it too.
+
+        The candidate then becomes `won`. It has to be inside of the declared inputs, or outside, as
+        the first pair is, and may not raise if the first pair does not.
+        """
         pair = replace(pair, beyond=self.session.source.bounds.beyond(pair))
-        if self.session.is_report_only(pair) != self.only_told or self._is_over():
+        if self.session.is_report_only(pair) != self.is_report_only or self._is_over():
             return False
         self.trials += 1
         runs = self.session.budget.used
@@ -159,14 +166,14 @@ class _SmallerPairs:
 
 
 def _raises(state: PairState) -> bool:
-    """Return whether a kept output is an exception, as for an input that is too small."""
+    """Return whether the mechanism raised in a kept run on a pair."""
     return any(isinstance(output, Raised) for output in state.outputs.examples().raw)
 
 
 def show_violation(bets: BettingAudit, states: list[PairState]) -> tuple[dict[str, Any], Pair]:
-    """Return fields of the result of a claim refuted on one of these pairs, and the pair shown.
+    """Shrink the pair of the best bets, and count its strongest attack on held-out samples.
 
-    That is the smallest one found to break the claim too.
+    Return fields of the result, and the pair that is shown. Adds a note if a search proposed it.
     """
     session = bets.session
     session.budget.start_reporting()
@@ -184,9 +191,10 @@ def show_violation(bets: BettingAudit, states: list[PairState]) -> tuple[dict[st
 
 
 def _counted_fields(bets: BettingAudit, broken: PairState, played: BettingAudit) -> dict[str, Any]:
-    """Return fields of the result of a refuted claim: the strongest attack, on held-out samples.
+    """Count the strongest attack on a pair on held-out samples; return fields of the result.
 
-    `bets` is that of the pair to show, and `played` is the bets that decided the verdict.
+    `bets` is the audit of the pair, `played` the one that decided the verdict. Fields are missing
+    where time is up.
     """
     session, bet = bets.session, broken.outputs.pairs
     fields: dict[str, Any] = {"lower": played.ledger.lower}
@@ -220,11 +228,11 @@ def _counted_fields(bets: BettingAudit, broken: PairState, played: BettingAudit)
 
 
 def _count_divergence(bets: BettingAudit, state: PairState, deadline: Deadline) -> Distance | None:
-    """Return a lower bound on a divergence, on held-out samples: what no single event can show.
+    """Draw held-out samples on a pair; return a lower bound on the divergence of its outputs.
 
-    None if the claim bounds none, or nothing can be shown. The bet on it is fixed by what is known
-    of the pair; the samples that it is settled on are drawn afterwards. Raises CannotCouple if
-    outputs were to share their random numbers, and turn out not to.
+    None if the claim bounds no divergence, or if too few samples are left. The bet is fixed by past
+    outputs before the samples are drawn. Raises CannotCouple if outputs were to share their random
+    numbers, and turn out not to, and OutOfTime at the deadline.
     """
     session, record = bets.session, state.record
     guarantee, budget = session.guarantee, session.budget
@@ -247,7 +255,7 @@ def _count_divergence(bets: BettingAudit, state: PairState, deadline: Deadline) 
 
 
 def _look_closer(bets: BettingAudit, state: PairState, deadline: Deadline) -> None:
-    """Learn from more outputs on a broken pair, if samples and time are left."""
+    """Draw more outputs on a broken pair, and fit its detector anew, if samples and time allow."""
     budget = bets.session.budget
     size = min(CLOSER_LOOK, TIMES_CLOSER * state.drawn) - state.drawn
     if not 0 < size <= (budget.left - KEPT_TO_CONFIRM) / 4:
@@ -260,7 +268,10 @@ def _look_closer(bets: BettingAudit, state: PairState, deadline: Deadline) -> No
 
 
 def _in_time(bets: BettingAudit, compute: Callable[[], T]) -> T | None:
-    """Return the outcome of a computation that is only shown; None if there is no time for it."""
+    """Run a computation that decides no verdict, and return its value; None if time is up.
+
+    `bets.late` is then set. Raises MechanismError if the mechanism hangs and the claim stands.
+    """
     try:
         return compute()
     except OutOfTime as out:
@@ -273,9 +284,9 @@ def _in_time(bets: BettingAudit, compute: Callable[[], T]) -> T | None:
 def find_attack_in_time(
     bets: BettingAudit, states: list[PairState], guarantee: Guarantee
 ) -> Witness | None:
-    """Return the strongest attack on a guarantee that was learned of some pairs, with examples.
+    """Return the result of `find_attack`, with examples of outputs if there is time for them.
 
-    None if none was, or if there is no time to look for it.
+    None if there is no attack, or no time to look for one.
     """
     session = bets.session
     witness = _in_time(bets, partial(find_attack, session, states, guarantee))
@@ -289,9 +300,10 @@ def find_attack_in_time(
 def counterexample_in_time(
     bets: BettingAudit, witness: Witness, shown: Bound | None, bet: int
 ) -> Counterexample:
-    """Return the counterexample that is shown; `bet` pairs of outputs were bet on.
+    """Return the counterexample of a witness; raises OutOfTime if time is up.
 
-    Raises OutOfTime if there is no time for it.
+    `shown` is the bound by held-out counts, or None; `bet` is the number of pairs of outputs that
+    were bet on.
     """
     session = bets.session
     bound = shown or Bound(NO_COUNTS, session.guarantee, session.budget.alpha)
@@ -304,7 +316,7 @@ def counterexample_in_time(
 
 
 def seen_before(witness: Witness, pairs: int) -> Counts:
-    """Return how often an event came among the first `pairs` outputs on either input."""
+    """Return the counts of an event among the first `pairs` past outputs on either input."""
     state = witness.state
     table, on_d = state.outputs.table()
     event: Any = witness.event
