@@ -33,10 +33,10 @@ taken for a cut; smaller: cuts are taken for values."""
 def simplest_event(
     ranked: RankedEvent, table: Table, on_d: Bools, rank: Rank, kept_rank: float = KEPT_RANK
 ) -> RankedEvent:
-    """Return the event that is easiest to read and nearly as suspicious on the same search samples.
+    """Return an event that is easier to read and ranks nearly as high on the same outputs.
 
-    Tries half-lines for intervals and thresholds with fewer digits; takes the first that retains
-    the share `kept_rank` of the rank. Ranks of 0 and below leave the event as it is.
+    Tries half-lines in place of intervals, and thresholds with fewer digits; takes the first that
+    keeps the share `kept_rank` of the rank. An event with a rank of 0 or less is left as it is.
     """
     best = ranked
     floor = kept_rank * ranked.rank
@@ -116,6 +116,7 @@ def diagnose(
 
 
 def _leak(event: Event) -> str | None:
+    """Return a sentence on the part of the output that leaks, by the event; None if unknown."""
     for condition in event.conditions:
         if told := _trace(condition) or _LEAKS.get(_quantity_of(condition)):
             return told
@@ -162,7 +163,7 @@ _LEAKS = {
 
 
 def _trace(condition: Condition) -> str | None:
-    """Describe the trace of noise that a condition is about, if it is about one."""
+    """Return a sentence on noise that numbers share, if a condition is about it; else None."""
     argument = getattr(getattr(condition, "feature", None), "argument", None)
     if isinstance(argument, NoiseRelation):
         many = {2: "Two", 3: "Three"}.get(len(argument.places), "Several")

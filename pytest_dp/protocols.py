@@ -23,7 +23,7 @@ class AuditMethod(Protocol):
     """Audits a claim: the betting of `pytest_dp.auditors.sequential`, or the test of a paper."""
 
     def __call__(self, session: Any) -> Any:
-        """Return the `AuditFinding` of an audit, given its `pytest_dp.auditors.session.Session`.
+        """Run the audit of a `pytest_dp.auditors.session.Session`; return its `AuditFinding`.
 
         Raises ClaimError if the method is not for the claim, and MechanismError if the mechanism
         always raises or hangs.
@@ -44,7 +44,11 @@ class Search(Protocol):
     def shrunk(
         self, pair: Pair, relation: Relation, breaks: Callable[[Pair], bool], *, mixes: bool
     ) -> None:
-        """Try smaller pairs in turn, as long as there is one on which the claim breaks too."""
+        """Call `breaks` on ever smaller pairs, starting from each for which it returned True.
+
+        `mixes` says whether records may mix fields of several records. The caller keeps the
+        smallest pair. `breaks` may raise OutOfTime, which ends the search without an error.
+        """
 
 
 @dataclass(frozen=True, slots=True)

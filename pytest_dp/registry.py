@@ -50,13 +50,13 @@ def enter(kind: Kind, name: str, part: Any) -> None:
 
 
 def names(kind: Kind) -> tuple[str, ...]:
-    """Return the names of all parts of a kind."""
+    """Return the names of all parts of a kind, those of other packages too."""
     load_entry_points()
     return tuple(_PARTS[kind])
 
 
 def load(kind: Kind, name: str) -> Any:
-    """Return a part.
+    """Import a part if it was not used before, and return it.
 
     Raises KeyError if there is none of that name, and ImportError if it cannot be loaded.
     """

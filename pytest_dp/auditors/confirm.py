@@ -64,17 +64,21 @@ ADVICE = (
 
 
 def confirm_finding(session: Session, finding: AuditFinding) -> AuditFinding:
-    """Return what was found, once copies have confirmed violations; others are inconclusive.
+    """Run copies of the mechanism on a violation; return the finding, or an inconclusive one.
 
-    Raises DependentRuns if copies of the mechanism that start afresh do not give independent runs
-    like its own. What is run once needs no such runs: no two of them are compared.
+    A finding without a violation is returned as it is. Raises DependentRuns if runs of copies that
+    start afresh depend on each other, or differ from those of the mechanism itself. Methods that
+    run the mechanism once need no confirmation: they do not compare runs.
     """
     finding = replace(finding, result=_confirm_result(session, finding))
     return finding if finding.beyond is None else _with_confirmed_beyond(session, finding)
 
 
 def _with_confirmed_beyond(session: Session, finding: AuditFinding) -> AuditFinding:
-    """Return a finding without what is beyond the claim's inputs if copies do not confirm it."""
+    """Confirm the violation outside of the declared inputs; return the finding, without it if not.
+
+    A note then says why.
+    """
     assert finding.beyond is not None
     try:
         beyond = _confirm_result(session, finding.beyond)
@@ -91,11 +95,14 @@ def _with_confirmed_beyond(session: Session, finding: AuditFinding) -> AuditFind
 
 
 class KeptOutside(CannotCopy):
-    """A mechanism may have its answers from where all starts look: a file, or another process."""
+    """Raised if all starts may take their answers from one place: a file, or another process."""
 
 
 def _confirm_result(session: Session, finding: AuditFinding) -> AuditResult:
-    """Return the result of a finding, once it is confirmed; else an inconclusive one."""
+    """Run copies of the mechanism on a violation; return its result, or an inconclusive one.
+
+    Raises DependentRuns as `confirm_finding`.
+    """
     result, sampler, budget = finding.result, session.sampler, session.budget
     if not result.violated or not session.method.repeats:
         return result
@@ -126,10 +133,11 @@ def _confirm_result(session: Session, finding: AuditFinding) -> AuditResult:
 
 
 def _confirm_by_starts(pair: BrokenPair, example: Counterexample | None) -> str:
-    """Confirm a violation by starts of the mechanism; return why not, if it does not start afresh.
+    """Run starts of the mechanism to confirm a violation; return "" if they do.
 
-    Raises OutOfTime if time is up, KeptOutside if all starts may have their answers from the same
-    place, and DependentRuns if runs depend on those before.
+    Return a reason if the mechanism cannot be started afresh. Raises OutOfTime if time is up,
+    KeptOutside if all starts may take their answers from one place, and DependentRuns if runs
+    depend on each other.
     """
     sampler = pair.sampler
     pristine = sampler.call.pristine
@@ -157,9 +165,10 @@ def _confirm_by_starts(pair: BrokenPair, example: Counterexample | None) -> str:
 
 
 def _confirm_by_order(pair: BrokenPair, why: str) -> int:
-    """Return how many runs of a mechanism that cannot be restarted look independent in their order.
+    """Run a mechanism that cannot be restarted; return how many runs look independent in order.
 
-    Raises KeptOutside if they do not, with `why` it cannot, and OutOfTime if time is up.
+    Raises KeptOutside if they do not look independent, with the reason `why` it cannot be
+    restarted, and OutOfTime if time is up.
     """
     outputs = outputs_alone(pair)
     if dependent := run_dependence(outputs, pair.event):
@@ -168,7 +177,7 @@ def _confirm_by_order(pair: BrokenPair, why: str) -> int:
 
 
 def _withdraw_violation(session: Session, result: AuditResult, why: str) -> AuditResult:
-    """Return an inconclusive result in place of a violation, which may come of what is kept."""
+    """Return an inconclusive result in place of a violation, and note that it is not confirmed."""
     reason = (
         "looks violated, but an answer that is drawn once and then repeated would look the same, "
         f"and the mechanism could not be restarted: {why}"
@@ -181,7 +190,7 @@ def _withdraw_violation(session: Session, result: AuditResult, why: str) -> Audi
 
 
 def _refuse_other_errors(sampler: Sampler, item: Input, starts: Starts) -> None:
-    """Raise CannotCopy if starts raise where the mechanism itself does not."""
+    """Raise CannotCopy if starts raise more often on an input than the mechanism itself."""
     raised = [out for outputs in starts for out in outputs if isinstance(out, Raised)]
     total = sum(map(len, starts))
     before, runs = sampler.count_raised(item)
@@ -195,9 +204,9 @@ def _refuse_other_errors(sampler: Sampler, item: Input, starts: Starts) -> None:
 
 
 def _refuse_dependent(pair: BrokenPair, starts: Starts, hits: int, runs: int) -> None:
-    """Raise DependentRuns if outputs tell which start they came from, or how many came before.
+    """Raise DependentRuns if outputs depend on their start, or on the number of runs before them.
 
-    Or if the event is likelier, or rarer, than where `hits` of `runs` runs were in it.
+    Also if the event is likelier, or rarer, than in the counts of the violation: `hits` of `runs`.
     """
     if why := start_dependence(starts, pair.event) or order_dependence(starts, pair.event):
         _refuse(pair, why)
@@ -231,11 +240,11 @@ def _refuse_kept_outside(
 
 
 def _refuse_kept_elsewhere(pair: BrokenPair) -> None:
-    """Raise DependentRuns if the mechanism keeps something where copies of it do not reach.
+    """Run starts of other kinds; raise DependentRuns if state is kept where copies do not reach.
 
-    That is in the state that an earlier audit left, in what an import draws, or in libraries and
-    the environment. Processes that all draw alike, from a generator that nobody could seed, tell
-    nothing.
+    That is state that an earlier audit left, values that an import draws, and state of libraries or
+    the environment. Processes that all draw the same values, from a generator that nobody could
+    seed, are no evidence.
     """
     sampler = pair.sampler
     for before in filter(None, (sampler.before_all(), sampler.before_all(forks=True))):
@@ -252,7 +261,7 @@ def _refuse_kept_elsewhere(pair: BrokenPair) -> None:
 
 
 def _refuse(pair: BrokenPair, seen: str) -> Never:
-    """Raise the error of a mechanism that keeps something, with what to claim instead."""
+    """Raise DependentRuns with the symptom `seen`, and advice on what to claim instead."""
     raise DependentRuns(
         f"{pair.sampler.name} keeps something from run to run, so there is no verdict on "
         f"privacy: {seen}. An answer that is drawn once and then repeated keeps its claim, but "

@@ -82,7 +82,7 @@ OVER_LIMIT = 1_000
 
 @dataclass(frozen=True, slots=True)
 class BrokenPair:
-    """The pair of inputs and the event by which a claim was refuted, to be run again."""
+    """A pair of inputs and an event by which a claim was refuted, which are to be run again."""
 
     sampler: Sampler
     budget: Budget
@@ -91,15 +91,16 @@ class BrokenPair:
     """None if there was no time to choose one."""
 
     def note_few(self, done: int, planned: int, what: str) -> None:
-        """Note that time has ended a step that confirms the violation."""
+        """Add a note that time was up when `done` of `planned` copies, or the like, had run."""
         self.sampler.note(f"time was up when {done:,} of {planned:,} {what} had confirmed it")
 
 
 def outputs_of_copies(pair: BrokenPair, deadline: Deadline) -> list[Starts]:
-    """Return outputs of copies on both inputs, which take turns.
+    """Run copies of the mechanism on both inputs in turn; return the outputs of each, by input.
 
-    Where time ends it, a note says so. Raises CannotCopy if there are no copies, or if processes
-    that take their place draw alike, and OutOfTime if time is up before there are enough.
+    Forked processes take the place of copies that cannot be made. Adds a note if time ends it.
+    Raises CannotCopy if there are no copies, or if processes draw the same values, and OutOfTime if
+    time is up before there are enough copies.
     """
     sampler, budget = pair.sampler, pair.budget
     copies, runs = MAX_STARTS, FORKED_RUNS // MAX_STARTS
@@ -139,7 +140,10 @@ def _are_enough(starts: list[Starts]) -> bool:
 
 
 def outputs_before(pair: BrokenPair, before: Subject, item: Input) -> Starts:
-    """Return outputs on an input of starts as `before` earlier audits; none if there are none."""
+    """Run starts of the mechanism as `before` earlier audits; return their outputs on an input.
+
+    Fewer, or none, if it cannot be copied or time is up.
+    """
     starts = Starts()
     deadline = pair.budget.confirming_deadline(LEAST_RUNS)
     with suppress(CannotCopy, OutOfTime):
@@ -150,10 +154,10 @@ def outputs_before(pair: BrokenPair, before: Subject, item: Input) -> Starts:
 
 
 def outputs_of_processes(pair: BrokenPair) -> list[Starts]:
-    """Return outputs on both inputs of processes as they were before the audit.
+    """Run processes in the state before the audit; return their outputs, by input.
 
-    There are none if these cannot run the mechanism: what always raises there may lack what was set
-    up here.
+    Empty if they cannot run the mechanism, which always raises there: it may lack what was set up
+    in this process. Adds a note if time ends it.
     """
     left = pair.budget.left
     processes = min(max(left // (2 * RUNS_A_COPY), MIN_PROCESSES), MAX_STARTS)
@@ -174,7 +178,7 @@ def outputs_of_processes(pair: BrokenPair) -> list[Starts]:
 
 
 def import_dependence(pair: BrokenPair) -> str:
-    """Return how outputs tell which import of the module they come from, or nothing if not.
+    """Import the module anew several times; return why its outputs depend on the import, or "".
 
     Noise that a secret decides which was drawn at the import is the same in all copies and forks,
     whatever is added to it in each run. Where the same random numbers give the same outputs after
@@ -210,7 +214,7 @@ def import_dependence(pair: BrokenPair) -> str:
 
 
 def _import_of(pair: BrokenPair, imports: Sequence[Outputs]) -> str:
-    """Return how outputs on one input tell which import they come from, or nothing if not."""
+    """Return why outputs on one input depend on the import, given those of each; "" if not."""
     fewest = min(map(len, imports))
     why = start_dependence([outputs[:fewest] for outputs in imports], pair.event)
     told = "its answers change with each import of its module, as with noise that follows from a"
@@ -218,9 +222,9 @@ def _import_of(pair: BrokenPair, imports: Sequence[Outputs]) -> str:
 
 
 def outputs_alone(pair: BrokenPair) -> tuple[Outputs, Outputs]:
-    """Return outputs on both inputs of the mechanism itself, which take turns.
+    """Run the mechanism itself on both inputs in turn; return the outputs on each.
 
-    Raises OutOfTime if there was no time for enough runs.
+    Adds a note if time ends it; raises OutOfTime if there was no time for `MIN_ALONE` runs.
     """
     deadline = pair.budget.confirming_deadline(2 * MIN_ALONE)
     wanted, runs = min(MAX_ALONE, max(pair.budget.left // 2, OVER_LIMIT)), 0

@@ -1,8 +1,9 @@
 """Tests of whether runs of one mechanism are independent: of each other, and of where they started.
 
-Where nothing can be started afresh, an answer that is drawn once and then repeated is told from
-missing noise by the order of runs alone. What was drawn once and is never repeated as it is, such
-as noise of a session to which each answer adds more, is not seen.
+A start is a copy of the mechanism, a process or an import, which gives several outputs. Where
+nothing can be started afresh, only the order of runs distinguishes an answer that is drawn once and
+then repeated from missing noise. A value that is drawn once and never repeated as it is, such as
+noise of a session to which each answer adds more, is not seen.
 """
 
 from __future__ import annotations
@@ -42,11 +43,15 @@ COMPARED_RUNS = 8
 """Runs of each process that show whether all draw alike. More take longer; fewer miss it."""
 
 Starts = list[Outputs]
-"""Outputs of each of some starts, as many of each."""
+"""The outputs of each start, the same number of each."""
 
 
 def binary_events(table: Table, event: Any) -> Iterator[Bools]:
-    """Yield which outputs are in the event, and in about the upper half at each place."""
+    """Yield masks of outputs, shape (n,): those in the event, then for each place of the outputs.
+
+    At a place, the numbers above the median, and the most frequent category. An `event` that is
+    neither an `Event` nor an `Attack` is left out.
+    """
     if isinstance(event, Event):
         yield event.mask(table)
     elif isinstance(event, Attack):
@@ -64,7 +69,7 @@ def binary_events(table: Table, event: Any) -> Iterator[Bools]:
 
 
 def start_dependence(starts: Starts, event: Any) -> str:
-    """Return how outputs tell which start they came from, or nothing if they do not."""
+    """Return a reason why outputs depend on which start they came from; "" if none is seen."""
     table, start = tabulate(join_outputs(starts)), _numbers_of(starts)
     keeps = keep_answers(starts) and not by_chance(starts)
     if keeps or count_tests.repeats(hashes(table), start) < NOT_IID:
@@ -78,7 +83,7 @@ def start_dependence(starts: Starts, event: Any) -> str:
 
 
 def order_dependence(starts: Starts, event: Any) -> str:
-    """Return how outputs tell how many runs of a start came before, or nothing if they do not."""
+    """Return a reason why outputs depend on the number of runs before them; "" if none is seen."""
     table, run = tabulate(join_outputs(starts)), np.arange(len(starts[0]))
     whys = (
         _unlike(inside, np.tile(run, len(starts)), "runs of each")
@@ -92,7 +97,10 @@ def _numbers_of(starts: Starts) -> Ints:
 
 
 def _unlike(inside: Bools, group: Ints, what: str) -> str:
-    """Return that outputs are more often in an event in some groups than in others, if so."""
+    """Return a phrase if outputs are more often in an event in some groups than in others, else "".
+
+    `inside` says which outputs are in the event, `group` the number of the group of each.
+    """
     sizes = np.bincount(group)
     hits = np.bincount(group, inside).astype(np.int64)
     if count_tests.same_in_all_chunks(hits, sizes, MAX_CHUNKS)[0] >= NOT_IID:
@@ -107,13 +115,13 @@ def examples_of(starts: Starts) -> str:
 
 
 def keep_answers(starts: Starts) -> bool:
-    """Return whether each start gives one answer again and again, and not all give the same."""
+    """Return whether each start gave a single answer again and again, and two starts differ."""
     texts = [{safe_repr(output) for output in start} for start in starts]
     return max(map(len, texts)) == 1 < len(set().union(*texts))
 
 
 def by_chance(starts: Starts) -> bool:
-    """Return whether independent runs might repeat what each start gave first: a coin soon does."""
+    """Return whether independent runs might repeat the first output of their start, as coins do."""
     first = surprise([safe_repr(start[0]) for start in starts])
     return (len(starts[0]) - 1) * first < -math.log(NOT_IID)
 
@@ -122,8 +130,8 @@ def draw_alike(starts: Starts) -> bool:
     """Return whether processes draw the same values, as forks of a reserve of random bytes do.
 
     Compiled code may keep such a reserve. The n-th outputs of many processes are then one value,
-    which is rare among the others. Its chance is bounded by its share of the other outputs, counted
-    with one more, for any of these values.
+    which is rare among all other outputs. The chance of that is bounded by the share of the value
+    among the other outputs, counted with one more, for each of the values.
     """
     texts = np.array([[safe_repr(out) for out in start[:COMPARED_RUNS]] for start in starts])
     for run, here in enumerate(texts.T):
@@ -137,9 +145,9 @@ def draw_alike(starts: Starts) -> bool:
 
 
 def run_dependence(outputs: tuple[Outputs, Outputs], event: Any) -> str:
-    """Return why runs on two inputs, in their order, do not look independent; nothing if they do.
+    """Return why runs on two inputs, in their order, do not look independent; "" if they do.
 
-    Each p-value has to be below that of all such checks to count.
+    Each check counts if its p-value is below `NOT_IID`.
     """
     tables = tuple(map(tabulate, outputs))
     if all(_is_event_constant(table, event) for table in tables):
@@ -159,12 +167,13 @@ def run_dependence(outputs: tuple[Outputs, Outputs], event: Any) -> str:
 
 
 def _is_event_constant(table: Table, event: Any) -> bool:
-    """Return whether the event, or without one all of the output, is the same in all runs."""
+    """Return whether all runs agree on the event; on all of the output if there is no event."""
     events = list(binary_events(table, event))
     return all(inside.all() or not inside.any() for inside in (events[:1] if event else events))
 
 
 def _numbers(table: Table, place: str) -> Floats:
+    """Return the finite numbers at a place of outputs; empty if the place is in none of them."""
     if place not in table.places:
         return np.empty(0)
     numbers, codes = table.leaf(place)
@@ -173,9 +182,10 @@ def _numbers(table: Table, place: str) -> Floats:
 
 
 def _share_of_repeats(values: Floats, others: Floats) -> float:
-    """Return the share of numbers that repeat another to all digits, as no fresh noise does.
+    """Return the share of numbers that repeat an earlier one to all digits, as no fresh noise does.
 
-    Those that come on the other input too may be among a few that can be chosen.
+    Without short numbers, fractions of powers of two, and `others`: numbers that come on the other
+    input too may be among a few possible ones.
     """
     found, counts = np.unique(values[~np.isin(values, others)], return_counts=True)
     again = (counts > 1) & (found * GRID != np.round(found * GRID))
