@@ -13,8 +13,8 @@ from pytest_dp.results.outcome import MAX_FAIR, MAX_STRONG, Evidence, Outcome, P
 
 ROUNDING = 1e-9
 """Relative error of a limit. Smaller: rounding makes a strong pass fair."""
-MAX_NOTES = 3
-"""Notes in the repr of a result. More hide the rest."""
+SHOWN_FIELDS = ("d1", "d2", "difference", "params", "event", "counts", "runs")
+"""Fields of a counterexample in its repr. More do not fit on a screen."""
 
 Verdict = Literal["violated", "no violation", "inconclusive"]
 
@@ -99,9 +99,8 @@ class Counterexample:
     idle: tuple[Any, ...] = ()
 
     def __repr__(self) -> str:
-        """Return the inputs, the event and what was counted, a line each."""
-        names = ("d1", "d2", "difference", "params", "event", "counts", "runs", "lower", "p_value")
-        return _list_fields("Counterexample", {name: getattr(self, name) for name in names})
+        """Return the inputs, the event and its counts, a line each."""
+        return _list_fields("Counterexample", {name: getattr(self, name) for name in SHOWN_FIELDS})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -253,15 +252,15 @@ class Result(Outcome):
 
     def __repr__(self) -> str:
         """Return the most important fields that are not empty, a line each."""
-        fields: dict[str, Any] = {"verdict": self.verdict, "name": self.name}
+        names = (
+            *("verdict", "name", "claim", "method", "alpha", "lower", "p_value", "e_value"),
+            *("resolution", "strength", "samples", "seconds", "seed", "reason", "blame"),
+        )
+        fields = {name: getattr(self, name) for name in names}
         fields["claim"] = str(self.claim.promise.guarantee)
-        for name in (
-            *("method", "alpha", "lower", "p_value", "e_value", "resolution", "strength"),
-            *("samples", "seconds", "seed", "reason", "counterexample", "blame", "notes"),
-        ):
-            fields[name] = getattr(self, name)
-        if self.reason in self.notes:
-            del fields["reason"]
+        fields["blame"] = ", ".join(line.place for line in self.blame)
+        if self.counterexample is not None:
+            fields |= {name: getattr(self.counterexample, name) for name in SHOWN_FIELDS}
         return _list_fields(type(self).__name__, fields)
 
     @property
@@ -361,17 +360,9 @@ def _list_fields(kind: str, fields: Mapping[str, Any]) -> str:
 
     lines = [f"{kind}("]
     for name, value in fields.items():
-        if value is None or (isinstance(value, str | tuple) and not value):
+        if value is None or (isinstance(value, str | tuple | Mapping) and not value):
             continue
-        if isinstance(value, Counterexample):
-            first, *rest, _ = repr(value).splitlines()
-            lines += [f"  {name}={first}", *(f"  {line}" for line in rest), "  ),"]
-        elif name == "blame":
-            lines += [f"  blame={describe(f'{leak.place}: {leak.message}', 70)}," for leak in value]
-        elif name == "notes":
-            lines += [f"  note={describe(note, 70)}," for note in value[:MAX_NOTES]]
-        else:
-            text = f"{value:.6g}" if isinstance(value, float) else describe(value, 70 - len(name))
-            text = shorten_line(str(value), 66) if name == "event" else text
-            lines.append(f"  {name}={text},")
+        text = f"{value:.6g}" if isinstance(value, float) else describe(value, 70 - len(name))
+        text = shorten_line(str(value), 66) if name == "event" else text
+        lines.append(f"  {name}={text},")
     return "\n".join([*lines, ")"])
