@@ -61,7 +61,7 @@ def _by_samples(monkeypatch):
     """
     from pytest_dp.auditors.pairs_in_play import KnownLosses
 
-    monkeypatch.setattr("pytest_dp.auditors.sequential.losses_of", lambda _: KnownLosses())
+    monkeypatch.setattr("pytest_dp.auditors.sequential.load_known_losses", lambda _: KnownLosses())
 
 
 @pytest.fixture

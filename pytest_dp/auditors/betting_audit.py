@@ -15,24 +15,24 @@ from pytest_dp.auditors.budget import OUTSIDE_RESERVE
 from pytest_dp.auditors.pair_state import (
     PairState,
     Pool,
-    check_users_parts,
+    check_user_functions,
     draw_batch,
-    model_fitter,
+    make_model_fitter,
     outputs_to_learn,
 )
 from pytest_dp.auditors.pairs_in_play import (
     CLEAR_ERRORS,
     ClaimPairs,
     KnownLosses,
-    look_at_first_outputs,
+    judge_first_outputs,
 )
 from pytest_dp.auditors.session import Session
 from pytest_dp.auditors.stopping import (
     MIN_AT_MARGIN,
-    Caught,
-    caught_by,
+    DetectionPower,
+    find_detection_power,
     may_release,
-    pairs_for_worst,
+    outputs_on_worst_pair,
 )
 from pytest_dp.basics.arrays import Ints
 from pytest_dp.betting.betting_loop import FIRST_BATCH, MAX_FITTED_PAIRS, BettingLoop
@@ -180,7 +180,7 @@ class BettingAudit:
             self.satisfied = self._is_enough(caught) and not self._is_in_doubt()
         return self.satisfied
 
-    def _is_enough(self, caught: Caught) -> bool:
+    def _is_enough(self, caught: DetectionPower) -> bool:
         """Return whether noise that is `margin` times too small would have been caught.
 
         For claims with a delta, leaks near it have to be seen as well. Single runs, which cost
@@ -188,7 +188,9 @@ class BettingAudit:
         """
         guarantee, margin = self.session.guarantee, self.session.settings.margin
         is_vectorised = self.session.call.size is not None
-        if guarantee.noise_below(caught.at) <= margin and (is_vectorised or caught.sees(guarantee)):
+        if guarantee.noise_below(caught.at) <= margin and (
+            is_vectorised or caught.sees_delta(guarantee)
+        ):
             return True
         if not guarantee.delta or is_vectorised or self.drawn < MIN_UNDER_DELTA:
             return False
@@ -270,7 +272,7 @@ class BettingAudit:
 
     def look_at_first_batch(self, status: PairState) -> None:
         """Set `refused` and the target of a pair by its first outputs."""
-        look_at_first_outputs(self.session, self.queue, status)
+        judge_first_outputs(self.session, self.queue, status)
 
     def fit(self, status: PairState) -> tuple[Detector, BetRecord]:
         """Fit and return a detector on the outputs of a pair, and the counts of their bins.
@@ -283,25 +285,28 @@ class BettingAudit:
         """Do what `fit` does; raises ClaimError for a user's classifier that is unusable."""
         settings = self.session.settings
         table, on_d, about = outputs_to_learn(settings, status)
-        fitted = fit_detector(table, on_d, about, self._rank, model_fitter(settings, about))
+        fitted = fit_detector(table, on_d, about, self._rank, make_model_fitter(settings, about))
         by_score = cast("ByScore", fitted[0].binnings[0])
-        check_users_parts(settings, status, by_score.model, about)
+        check_user_functions(settings, status, by_score.model, about)
         return fitted
 
     # What is known in the end
 
     @property
-    def caught(self) -> Caught:
+    def caught(self) -> DetectionPower:
         """The losses that would have been caught by now, with 95 % power, on the claim's pairs."""
-        return caught_by(self.queue.seen_given, self.planned())
+        return find_detection_power(self.queue.seen_given, self.plan_bets())
 
     def could_see_delta(self, times: float) -> bool:
         """Return whether `times` times the runs would show leaks ten times as likely as delta."""
-        return rarest_leak(self.planned(times)) <= DELTAS * self.session.guarantee.delta
+        return rarest_leak(self.plan_bets(times)) <= DELTAS * self.session.guarantee.delta
 
-    def planned(self, times: float = 1.0) -> PlannedBets:
+    def plan_bets(self, times: float = 1.0) -> PlannedBets:
         """Return the bets to expect on `times` times the outputs of the worst pair of inputs."""
-        pairs, alpha = times * pairs_for_worst(self.queue), self.share * self.session.budget.alpha
+        pairs, alpha = (
+            times * outputs_on_worst_pair(self.queue),
+            self.share * self.session.budget.alpha,
+        )
         return PlannedBets(self.session.guarantee, pairs, alpha)
 
     def refit(self, state: PairState) -> None:

@@ -248,6 +248,6 @@ class Budget:
             ) from None
 
 
-def agreeing(p_value: float, alpha: float, *, violated: bool) -> float:
+def agree_with_verdict(p_value: float, alpha: float, *, violated: bool) -> float:
     """Return the p-value, moved by rounding to the side of alpha that the verdict is on."""
     return min(p_value, alpha) if violated else max(p_value, math.nextafter(alpha, 1))

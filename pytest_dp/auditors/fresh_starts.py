@@ -14,9 +14,9 @@ import numpy as np
 from pytest_dp.auditors.budget import Budget
 from pytest_dp.auditors.independence import (
     Starts,
-    by_chance,
-    draw_alike,
-    keep_answers,
+    draw_same_values,
+    may_repeat_by_chance,
+    repeat_own_answers,
     start_dependence,
 )
 from pytest_dp.basics.arrays import Outputs, join_outputs
@@ -126,7 +126,7 @@ def outputs_of_copies(pair: BrokenPair, deadline: Deadline) -> list[Starts]:
             of_input.append(outputs)
         if not budget.has_time(soon) and _are_enough(starts):
             break
-    if sampler.forks and any(map(draw_alike, starts)):
+    if sampler.forks and any(map(draw_same_values, starts)):
         raise CannotCopy("processes that are forked from it draw the same values")
     if len(starts[0]) < copies:
         pair.note_few(len(starts[0]), copies, "copies")
@@ -135,7 +135,7 @@ def outputs_of_copies(pair: BrokenPair, deadline: Deadline) -> list[Starts]:
 
 def _are_enough(starts: list[Starts]) -> bool:
     """Return whether copies are enough to confirm a violation where there is no time for more."""
-    is_kept = any(keep_answers(some) or by_chance(some) for some in starts if some)
+    is_kept = any(repeat_own_answers(some) or may_repeat_by_chance(some) for some in starts if some)
     return len(starts[0]) >= (MIN_COPIES if is_kept else LEAST_COPIES)
 
 

@@ -64,7 +64,7 @@ line that is blamed, as noise that is a little too small."""
 
 
 @dataclass(frozen=True, slots=True)
-class Tested:
+class HeldOutCounts:
     """The counts of an event on held-out samples."""
 
     counts: Counts
@@ -84,7 +84,7 @@ def count_witness(
     total: int,
     *,
     refuted: bool = False,
-) -> Tested | None:
+) -> HeldOutCounts | None:
     """Draw `total` held-out samples, half of them on each input, and count the event of a witness.
 
     None if there is not one sample for each input. For a claim that is `refuted`, batches grow:
@@ -117,7 +117,7 @@ def count_witness(
         for group, part in zip(groups, counted, strict=True):
             group += part
     sums = [np.sum(group, axis=0) for group in groups]
-    return Tested(
+    return HeldOutCounts(
         _count_hits(session.seed, witness, sums),
         _varying_shares([np.array(group) for group in groups]),
         share,
@@ -181,7 +181,7 @@ def _varying_shares(groups: list[Ints]) -> tuple[float, ...]:
     return ()
 
 
-def check_independent(name: str, witness: Witness, tested: Tested) -> None:
+def check_independent(name: str, witness: Witness, tested: HeldOutCounts) -> None:
     """Raise DependentRuns if the runs that were counted were not independent."""
     if tested.varying_shares:
         shown = ", ".join(f"{100 * share:.0f} %" for share in tested.varying_shares[:6])
@@ -194,8 +194,8 @@ def check_independent(name: str, witness: Witness, tested: Tested) -> None:
         )
 
 
-def bound_of(
-    guarantee: Guarantee, alpha: float, tested: Tested, proof: type[EventTest] = EventTest
+def bound_by_counts(
+    guarantee: Guarantee, alpha: float, tested: HeldOutCounts, proof: type[EventTest] = EventTest
 ) -> Bound:
     """Return the bounds by counts, with confidence 1 - `alpha`, less if they have a share of it."""
     return proof(guarantee).bound(tested.counts, tested.share * alpha)
@@ -271,7 +271,7 @@ def counterexample(
     )
 
 
-def attack_of(joint: Floats, sign: int) -> Points:
+def error_rates_of(joint: Floats, sign: int) -> Points:
     """Return the rates of false positives and negatives at every threshold of a score.
 
     `joint` are counts of pairs of bins of the score, D first. The attack points to D if `sign` is
@@ -285,13 +285,13 @@ def attack_of(joint: Floats, sign: int) -> Points:
     return points(*rates)
 
 
-def with_curve(pictures: Pictures, witness: Witness) -> Pictures:
+def add_error_rates(pictures: Pictures, witness: Witness) -> Pictures:
     """Return the pictures with the error rates of all thresholds of the score that was learned."""
     joint = witness.state.record.joint
-    return replace(pictures, attack=attack_of(joint[0], witness.sign)) if joint else pictures
+    return replace(pictures, attack=error_rates_of(joint[0], witness.sign)) if joint else pictures
 
 
-def pictures_of(bound: Bound, tested: Tested, *, violated: bool) -> Pictures:
+def make_pictures(bound: Bound, tested: HeldOutCounts, *, violated: bool) -> Pictures:
     """Return pictures of the event's error rates and, if `violated`, of the counted outputs."""
     drawn = tested.bars if violated else None
     if not bound.counts.n1:

@@ -71,13 +71,13 @@ def binary_events(table: Table, event: Any) -> Iterator[Bools]:
 def start_dependence(starts: Starts, event: Any) -> str:
     """Return a reason why outputs depend on which start they came from; "" if none is seen."""
     table, start = tabulate(join_outputs(starts)), _numbers_of(starts)
-    keeps = keep_answers(starts) and not by_chance(starts)
+    keeps = repeat_own_answers(starts) and not may_repeat_by_chance(starts)
     if keeps or count_tests.repeats(hashes(table), start) < NOT_IID:
         return f"it repeats what it gave before ({examples_of(starts)})"
     for inside in binary_events(table, event):
         if count_tests.pairs_agree(inside.reshape(len(starts), -1)) < NOT_IID:
             return f"what it gave once it gives again ({examples_of(starts)})"
-        if why := _unlike(inside, start, "starts"):
+        if why := _compare_groups(inside, start, "starts"):
             return f"{why} ({examples_of(starts)})"
     return ""
 
@@ -86,7 +86,7 @@ def order_dependence(starts: Starts, event: Any) -> str:
     """Return a reason why outputs depend on the number of runs before them; "" if none is seen."""
     table, run = tabulate(join_outputs(starts)), np.arange(len(starts[0]))
     whys = (
-        _unlike(inside, np.tile(run, len(starts)), "runs of each")
+        _compare_groups(inside, np.tile(run, len(starts)), "runs of each")
         for inside in binary_events(table, event)
     )
     return next(filter(None, whys), "")
@@ -96,7 +96,7 @@ def _numbers_of(starts: Starts) -> Ints:
     return np.repeat(np.arange(len(starts)), len(starts[0]))
 
 
-def _unlike(inside: Bools, group: Ints, what: str) -> str:
+def _compare_groups(inside: Bools, group: Ints, what: str) -> str:
     """Return a phrase if outputs are more often in an event in some groups than in others, else "".
 
     `inside` says which outputs are in the event, `group` the number of the group of each.
@@ -114,19 +114,19 @@ def examples_of(starts: Starts) -> str:
     return "; ".join(f"{safe_repr(start[0])}, {safe_repr(start[-1])}" for start in starts[:3])
 
 
-def keep_answers(starts: Starts) -> bool:
+def repeat_own_answers(starts: Starts) -> bool:
     """Return whether each start gave a single answer again and again, and two starts differ."""
     texts = [{safe_repr(output) for output in start} for start in starts]
     return max(map(len, texts)) == 1 < len(set().union(*texts))
 
 
-def by_chance(starts: Starts) -> bool:
+def may_repeat_by_chance(starts: Starts) -> bool:
     """Return whether independent runs might repeat the first output of their start, as coins do."""
     first = surprise([safe_repr(start[0]) for start in starts])
     return (len(starts[0]) - 1) * first < -math.log(NOT_IID)
 
 
-def draw_alike(starts: Starts) -> bool:
+def draw_same_values(starts: Starts) -> bool:
     """Return whether processes draw the same values, as forks of a reserve of random bytes do.
 
     Compiled code may keep such a reserve. The n-th outputs of many processes are then one value,
@@ -158,7 +158,7 @@ def run_dependence(outputs: tuple[Outputs, Outputs], event: Any) -> str:
             if repeated > MAX_REPEATED:
                 return f"{100 * repeated:.0f} % of its answers repeat an earlier one to all digits"
         for inside in binary_events(table, event):
-            if _unlike(inside, np.arange(len(inside)) * BLOCKS // len(inside), "stretches"):
+            if _compare_groups(inside, np.arange(len(inside)) * BLOCKS // len(inside), "stretches"):
                 return "its answers change in the course of the runs"
             lags = [lag for lag in LAGS if count_tests.runs_depend(inside, lag) < NOT_IID]
             if lags:

@@ -103,7 +103,7 @@ def note_left_out(sampler: Sampler, tried: int, total: int) -> None:
     )
 
 
-def check_raised(sampler: Sampler, pool: Pool, first: Any, examples: Any) -> None:
+def raise_if_nothing_returned(sampler: Sampler, pool: Pool, first: Any, examples: Any) -> None:
     """Raise MechanismError if no run of the mechanism has returned.
 
     The message has the error on the `first` input, and advice by the `examples` of the claim.
@@ -124,13 +124,13 @@ def check_raised(sampler: Sampler, pool: Pool, first: Any, examples: Any) -> Non
     )
 
 
-def never_varies(sampler: Sampler, pool: Pool, *, by_features: bool) -> bool:
+def note_constant_outputs(sampler: Sampler, pool: Pool, *, by_features: bool) -> bool:
     """Add notes on outputs that are constant or cannot be read; return whether they are constant.
 
     Outputs that cannot be read count as constant, unless a function of the user's reads them
     (`by_features`).
     """
-    unreadable = cannot_be_read(pool)
+    unreadable = describe_unreadable(pool)
     if any(map(was_cut, _first_outputs(pool).raw)):
         sampler.note(
             f"only the first {MAX_ELEMENTS:,} elements of an iterator were read: return a list, "
@@ -177,7 +177,7 @@ def _is_empty(output: Any) -> bool:
     return isinstance(output, Sized) and not len(output)
 
 
-def cannot_be_read(pool: Pool) -> str:
+def describe_unreadable(pool: Pool) -> str:
     """Return a phrase that names types in outputs whose content is unreadable; "" if none is."""
     outputs = _first_outputs(pool)
     hidden = opaque_types(outputs.levels)
@@ -230,7 +230,7 @@ def seed_in(settings: Settings) -> int:
     return settings.seed
 
 
-def quantities_of(
+def features_for_models(
     settings: Settings, state: PairState, table: Table, on_d: Bools, paired: int
 ) -> list[Feature]:
     """Return the features of outputs on a pair: `models.quantities`, and those of its target."""
@@ -241,20 +241,20 @@ def quantities_of(
     return about + user_features(wanted, table, wanted.labels) if wanted is not None else about
 
 
-def make_room(settings: Settings, state: PairState) -> None:
+def reduce_to_features(settings: Settings, state: PairState) -> None:
     """Reduce the outputs of a pair, and its later ones, to columns of features: an extract.
 
     Done where whole outputs, such as long vectors, no longer fit into the room of the pair.
     """
     table, on_d = state.outputs.table()
-    about = quantities_of(settings, state, table, on_d, state.outputs.coupled)
+    about = features_for_models(settings, state, table, on_d, state.outputs.coupled)
     if not state.outputs.coupled and any(feature.kind == "leaf" for feature in about):
         places = choose(table, on_d, 0, MAX_PLACES).chosen
         about += [replace(leaf(place), exact=about[0].exact) for place in places]
     state.outputs.keep_only(list(dict.fromkeys(about)))
 
 
-def joints_of(parts: Iterable[list[Any]], binnings: Sequence[Binning]) -> list[Ints]:
+def count_joint_bins(parts: Iterable[list[Any]], binnings: Sequence[Binning]) -> list[Ints]:
     """Return the counts of pairs of bins, shape (width, width), for each binning.
 
     `parts` are what a `Reader` returned of each chunk of outputs, on D and on D'.
@@ -283,7 +283,7 @@ def draw_batch(
     """
     outputs = state.outputs
     if outputs.extract is None and not outputs.has_room(size):
-        session.budget.compute(partial(make_room, session.settings, state), deadline)
+        session.budget.compute(partial(reduce_to_features, session.settings, state), deadline)
     keep = outputs.pairs + size <= max_kept and outputs.has_room(size)
     draws = state.draws(pool, size, purpose, state.batches)
     state.batches += 1
@@ -297,10 +297,10 @@ def draw_batch(
         outputs.add(batch1, batch2, coupled=state.coupled)
         pool.add_outputs(state.input1, batch1)
         pool.add_outputs(state.input2, batch2)
-    return joints_of(parts, state.binnings)
+    return count_joint_bins(parts, state.binnings)
 
 
-def look_for_target(settings: Settings, state: PairState) -> None:
+def set_target(settings: Settings, state: PairState) -> None:
     """Set the target of a pair by its first outputs, unless a function of the user's reads them."""
     if settings.features is None:
         inputs = state.pair.inputs
@@ -313,11 +313,11 @@ def outputs_to_learn(settings: Settings, state: PairState) -> tuple[Table, Bools
     There are as many features as that number of outputs can teach.
     """
     table, on_d = state.outputs.table()
-    about = quantities_of(settings, state, table, on_d, state.outputs.coupled)
+    about = features_for_models(settings, state, table, on_d, state.outputs.coupled)
     return table, on_d, affordable(about, table, on_d, OUTPUTS_PER_FEATURE)
 
 
-def model_fitter(
+def make_model_fitter(
     settings: Settings, about: list[Feature]
 ) -> Callable[[Table, Bools], Posterior] | None:
     """Return a function that fits the method's classifier, by outputs and which are on D.
@@ -330,7 +330,7 @@ def model_fitter(
     return lambda table, on_d: fit_model(classifier, table, on_d, about, seed)
 
 
-def check_users_parts(
+def check_user_functions(
     settings: Settings, state: PairState, model: Posterior, about: list[Feature]
 ) -> None:
     """Raise ClaimError if the user's classifier or features do not look at each output alone."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import filterfalse
 from typing import Any
 
-from pytest_dp.auditors.pair_state import PairState, Pool, check_raised, look_for_target
+from pytest_dp.auditors.pair_state import PairState, Pool, raise_if_nothing_returned, set_target
 from pytest_dp.auditors.session import Session
 from pytest_dp.basics.arrays import Outputs
 from pytest_dp.basics.reprs import LABEL_LENGTH
@@ -118,7 +118,7 @@ class ClaimPairs(PairQueue[PairState]):
         return pair
 
 
-def look_at_first_outputs(session: Session, pairs: ClaimPairs, state: PairState) -> None:
+def judge_first_outputs(session: Session, pairs: ClaimPairs, state: PairState) -> None:
     """Set `refused` and the target of a pair by its first outputs, with a note if it is refused.
 
     Raises MechanismError if no run on any pair that the claim gives has returned.
@@ -126,8 +126,8 @@ def look_at_first_outputs(session: Session, pairs: ClaimPairs, state: PairState)
     _skip_rejected_input(session.sampler, session.claim.promise.inputs, pairs, state)
     if pairs.claimed and pairs.all_seen:
         examples = session.claim.promise.inputs
-        check_raised(session.sampler, pairs.pool, session.pairs[0].d1, examples)
-    look_for_target(session.settings, state)
+        raise_if_nothing_returned(session.sampler, pairs.pool, session.pairs[0].d1, examples)
+    set_target(session.settings, state)
 
 
 def _skip_rejected_input(
@@ -246,7 +246,7 @@ class KnownLosses:
         return ""
 
 
-def losses_of(session: Session) -> KnownLosses:
+def load_known_losses(session: Session) -> KnownLosses:
     """Derive the losses on the claim's first pairs by the oracle, and return them.
 
     Without an oracle, a note says why, and no loss is known.

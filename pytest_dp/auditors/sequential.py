@@ -18,23 +18,23 @@ from dataclasses import replace
 from typing import Any
 
 from pytest_dp.auditors.betting_audit import BettingAudit
-from pytest_dp.auditors.budget import COUPLED_SHARE, agreeing
-from pytest_dp.auditors.held_out import CUT_OFF, describe_counts, with_curve
+from pytest_dp.auditors.budget import COUPLED_SHARE, agree_with_verdict
+from pytest_dp.auditors.held_out import CUT_OFF, add_error_rates, describe_counts
 from pytest_dp.auditors.pair_state import (
     BLIND,
     PairState,
     advice_on_empty,
-    cannot_be_read,
-    never_varies,
+    describe_unreadable,
+    note_constant_outputs,
     note_left_out,
 )
-from pytest_dp.auditors.pairs_in_play import OTHER_OUTPUTS, losses_of
+from pytest_dp.auditors.pairs_in_play import OTHER_OUTPUTS, load_known_losses
 from pytest_dp.auditors.session import AuditFinding, AuditResult, Session
-from pytest_dp.auditors.stopping import Caught, note_of_far_below
+from pytest_dp.auditors.stopping import DetectionPower, note_of_far_below
 from pytest_dp.auditors.violation_shown import (
+    count_among_past,
     counterexample_in_time,
     find_attack_in_time,
-    seen_before,
     show_violation,
 )
 from pytest_dp.auditors.witness import ALIKE
@@ -84,7 +84,7 @@ def audit(session: Session) -> AuditFinding:
     if screened.note and not (screened.screened and screened.is_enough):
         done = f"only {screened.screened:,} pairs were" if screened.screened else "no pair was"
         session.sampler.note(f"{done} run without noise, as {screened.note}")
-    known = losses_of(session)
+    known = load_known_losses(session)
     session.sampler.looked += 2 * TRIAL_RUNS  # which were traced
     start = BettingAudit.on_claim
     if not session.method.coupled:
@@ -158,7 +158,7 @@ def add_violation_outside(bets: BettingAudit, finding: AuditFinding) -> AuditFin
 def _p_value(bets: BettingAudit) -> float:
     """Return the p-value of the claim, at most alpha exactly if the claim is refuted."""
     alpha = bets.session.budget.alpha
-    return agreeing(min(bets.p_value, 1.0), alpha, violated=bets.refuted)
+    return agree_with_verdict(min(bets.p_value, 1.0), alpha, violated=bets.refuted)
 
 
 def _facts_of_bets(bets: BettingAudit) -> dict[str, Any]:
@@ -196,7 +196,7 @@ def _claim_that_stands(
         loss, facts["not_exact"] = None, OTHER_OUTPUTS
     _note_if_late(bets)
     by_features = session.settings.features is not None
-    if never_varies(session.sampler, bets.pool, by_features=by_features):  # it notes why
+    if note_constant_outputs(session.sampler, bets.pool, by_features=by_features):  # it notes why
         return session.result("inconclusive", **facts)
     if known.runs:
         resolution = math.inf if loss is None else loss.value
@@ -213,7 +213,11 @@ def _claim_that_stands(
 
 
 def _verdict_by_samples(
-    bets: BettingAudit, states: list[PairState], caught: Caught, facts: dict[str, Any], seen: str
+    bets: BettingAudit,
+    states: list[PairState],
+    caught: DetectionPower,
+    facts: dict[str, Any],
+    seen: str,
 ) -> Verdict:
     """Return the verdict on a claim that no known loss decides, and note what a pass is worth.
 
@@ -250,14 +254,14 @@ def _verdict_by_samples(
     return "no violation"
 
 
-def _of_delta(bets: BettingAudit, caught: Caught) -> dict[str, Any]:
+def _of_delta(bets: BettingAudit, caught: DetectionPower) -> dict[str, Any]:
     """Return the fields of the result on the loss that is not ruled out, and on rare leaks.
 
     Notes if leaks near delta may go unseen.
     """
     session = bets.session
     fields = {"may_lose": caught.now, "rarest": caught.rarest, "misses_delta": False}
-    if caught.sees(session.guarantee):
+    if caught.sees_delta(session.guarantee):
         return fields
     runs = session.settings.max_samples
     fields["misses_delta"] = bets.could_see_delta(runs / max(2 * bets.drawn, 1))
@@ -280,9 +284,9 @@ def _add_strongest(bets: BettingAudit, states: list[PairState], facts: dict[str,
     if witness is None:
         return ""
     pairs = witness.state.outputs.pairs
-    counts = seen_before(witness, pairs)
+    counts = count_among_past(witness, pairs)
     facts["strongest"] = f"{describe_counts(counts, witness)}, as bet on"
-    facts["pictures"] = with_curve(Pictures(), witness)
+    facts["pictures"] = add_error_rates(Pictures(), witness)
     if witness.state in suspects:
         with suppress(OutOfTime):
             return in_one_sentence(counterexample_in_time(bets, witness, None, pairs))
@@ -302,7 +306,7 @@ def _is_blind(
         return False
     if _are_alike(bets, states):
         sampler.note(NO_DIFFERENCE, hinders=True)
-    elif not would_show(bets.planned()):
+    elif not would_show(bets.plan_bets()):
         if math.isfinite(caught):
             sampler.note(TOO_FEW, hinders=True)
     elif not estimated:
@@ -313,7 +317,7 @@ def _is_blind(
 
 def _are_alike(bets: BettingAudit, states: list[PairState]) -> bool:
     """Return whether equal random numbers always gave equal outputs on both inputs."""
-    return not cannot_be_read(bets.pool) and all(state.outputs.alike() for state in states)
+    return not describe_unreadable(bets.pool) and all(state.outputs.alike() for state in states)
 
 
 def _note_cheaper_claim(bets: BettingAudit) -> None:

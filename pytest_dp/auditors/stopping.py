@@ -60,7 +60,7 @@ are weak; with less, more mechanisms pass as strong whose leak shows where nobod
 
 
 @dataclass(frozen=True, slots=True)
-class Caught:
+class DetectionPower:
     """Losses that an audit would have caught, and does not rule out, in the claim's parameter.
 
     All are approximate.
@@ -89,7 +89,7 @@ class Caught:
         """Return whether no attack shows a third of the claim: the detection limit is a guess."""
         return guarantee.noise_below(self.now) < FAR_BELOW
 
-    def sees(self, guarantee: Guarantee) -> bool:
+    def sees_delta(self, guarantee: Guarantee) -> bool:
         """Return whether leaks ten times as likely as the claim's delta would be seen.
 
         True if the claim has no delta.
@@ -109,7 +109,7 @@ def note_of_far_below(guarantee: Guarantee, loss: float, why: str = "") -> str:
     return f"the strongest attack shows a loss of at most {loss:.2g} of {claimed}: {why or unknown}"
 
 
-def caught_by(states: Sequence[PairState], bets: PlannedBets) -> Caught:
+def find_detection_power(states: Sequence[PairState], bets: PlannedBets) -> DetectionPower:
     """Return the losses that the planned bets would have caught with 95 % power on some pairs."""
     guarantee = bets.guarantee
     states = [state for state in states if state.binnings]
@@ -118,16 +118,16 @@ def caught_by(states: Sequence[PairState], bets: PlannedBets) -> Caught:
     now: float = losses[order[0]] if order else 0.0
     rarest = rarest_leak(bets)
     if not order:
-        return Caught(math.inf, now, rarest)
+        return DetectionPower(math.inf, now, rarest)
     if guarantee.noise_below(now) < FAR_BELOW:
-        return Caught(smallest_event(bets), now, rarest)
+        return DetectionPower(smallest_event(bets), now, rarest)
     # The mechanism loses most on the pair that loses most, whichever one it is caught by.
     limits = [
         _limit_on(states[k], bets)
         * (max(1.0, now / max(losses[k], MIN_LOSS)) if losses[k] < now < math.inf else 1.0)
         for k in order
     ]
-    return Caught(min(limits), now, rarest)
+    return DetectionPower(min(limits), now, rarest)
 
 
 def _limit_on(state: PairState, bets: PlannedBets) -> float:
@@ -136,7 +136,7 @@ def _limit_on(state: PairState, bets: PlannedBets) -> float:
     return detection_limit(state.record, bets, places)
 
 
-def pairs_for_worst(pairs: ClaimPairs) -> float:
+def outputs_on_worst_pair(pairs: ClaimPairs) -> float:
     """Return the pairs of outputs that an audit draws on the pair of inputs that loses most."""
     drawn = sum(state.drawn for state in pairs.states[: pairs.claimed])
     return drawn / (1 + OTHER_PAIRS_SHARE * (pairs.claimed - 1))

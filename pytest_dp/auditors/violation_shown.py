@@ -18,7 +18,7 @@ import numpy as np
 from pytest_dp.auditors import held_out
 from pytest_dp.auditors.betting_audit import BettingAudit
 from pytest_dp.auditors.budget import DIVERGENCE_SHARE
-from pytest_dp.auditors.pair_state import PairState, joints_of
+from pytest_dp.auditors.pair_state import PairState, count_joint_bins
 from pytest_dp.auditors.witness import Witness, find_attack, likelier_first, with_examples
 from pytest_dp.basics.errors import MechanismError
 from pytest_dp.betting.detector import Reader
@@ -215,15 +215,15 @@ def _counted_fields(bets: BettingAudit, broken: PairState, played: BettingAudit)
             held_out.check_independent(session.sampler.name, witness, tested)
             if distance is not None:
                 tested = replace(tested, share=tested.share * (1 - DIVERGENCE_SHARE))
-            shown = held_out.bound_of(session.guarantee, session.budget.alpha, tested)
+            shown = held_out.bound_by_counts(session.guarantee, session.budget.alpha, tested)
             fields["strongest"] = held_out.describe_attack(shown, witness)
             fields["loss"] = shown.loss
             fields["lower"] = max(fields["lower"], shown.lower)
-            pictures = held_out.pictures_of(shown, tested, violated=True)
+            pictures = held_out.make_pictures(shown, tested, violated=True)
     with suppress(OutOfTime):
         example = counterexample_in_time(bets, witness, shown, bet)
         fields["counterexample"] = replace(example, divergence=distance)
-    fields["pictures"] = held_out.with_curve(pictures, witness)
+    fields["pictures"] = held_out.add_error_rates(pictures, witness)
     return fields
 
 
@@ -247,7 +247,7 @@ def _count_divergence(bets: BettingAudit, state: PairState, deadline: Deadline) 
     draws, score = state.draws(bets.pool, pairs, Purpose.DIVERGENCE), state.binnings[:1]
     reader = Reader(score, False, state.outputs.extract)
     parts = session.sampler.measure(draws, reader, deadline)
-    (joint,) = joints_of(parts, score)
+    (joint,) = count_joint_bins(parts, score)
     value = bet.lower(joint, alpha)
     allowed = dict(guarantee.divergences)[bet.order]
     lower = guarantee.shown_by_divergence(bet.order, value)
@@ -309,13 +309,13 @@ def counterexample_in_time(
     bound = shown or Bound(NO_COUNTS, session.guarantee, session.budget.alpha)
 
     def show() -> Counterexample:
-        before = seen_before(witness, bet)
+        before = count_among_past(witness, bet)
         return held_out.counterexample(bets.pool, witness, bound, session.screened, before)
 
     return session.budget.conclude(show)
 
 
-def seen_before(witness: Witness, pairs: int) -> Counts:
+def count_among_past(witness: Witness, pairs: int) -> Counts:
     """Return the counts of an event among the first `pairs` past outputs on either input."""
     state = witness.state
     table, on_d = state.outputs.table()

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from pytest_dp.auditors.pair_state import PairState, quantities_of
+from pytest_dp.auditors.pair_state import PairState, features_for_models
 from pytest_dp.auditors.session import Session
 from pytest_dp.basics.arrays import Bools, Floats, Ints
 from pytest_dp.betting.detector import ByScore
@@ -187,7 +187,7 @@ def propose_readable_event(
     most clearly; where no bet on any event gains, the one that distinguishes the inputs most. Its
     `growth` and its probabilities are those among the other half of the outputs.
     """
-    features = quantities_of(settings, state, table, on_d, state.outputs.coupled)
+    features = features_for_models(settings, state, table, on_d, state.outputs.coupled)
     runs = len(on_d) // 2
     early = np.arange(len(on_d)) % runs < runs // 2
     part, sides = table.rows(early), on_d[early]

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.auditors.budget import agreeing
+from pytest_dp.auditors.budget import agree_with_verdict
 from pytest_dp.auditors.session import AuditFinding, Session
 from pytest_dp.basics.arrays import Floats
 from pytest_dp.basics.errors import ClaimError, MechanismError
@@ -325,7 +325,7 @@ def _conclude(session: Session, games: _Games) -> AuditFinding:
     result = session.result(
         verdict,
         lower=_lower(risks),
-        p_value=agreeing(p_value, session.budget.alpha, violated=violated),
+        p_value=agree_with_verdict(p_value, session.budget.alpha, violated=violated),
         e_value=float(np.exp(np.logaddexp.reduce(wealth) - math.log(len(wealth)))),
         bet_samples=2 * sum(game.bets.pairs for game in every),
         resolution=max(caught, _lower(risks)),

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.auditors.budget import agreeing
+from pytest_dp.auditors.budget import agree_with_verdict
 from pytest_dp.auditors.session import AuditFinding, AuditResult, Session
 from pytest_dp.basics.arrays import Floats
 from pytest_dp.basics.bisection import smallest
@@ -143,7 +143,7 @@ class _Guessing:
         session, guarantee = self.session, self.session.guarantee
         said: dict[str, Any] = {"strongest": self._in_words()} if self.runs else {}
         lower, alpha = self.lower, session.budget.alpha
-        p_value = agreeing(self.p_value, alpha, violated=self.refuted)
+        p_value = agree_with_verdict(self.p_value, alpha, violated=self.refuted)
         if self.refuted:
             lower = max(lower, math.nextafter(guarantee.claimed, math.inf))
             return session.result("violated", lower=lower, p_value=p_value, **said)

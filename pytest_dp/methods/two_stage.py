@@ -15,22 +15,22 @@ from typing import Protocol, TypeVar
 import numpy as np
 
 from pytest_dp.auditors import held_out
-from pytest_dp.auditors.budget import agreeing
-from pytest_dp.auditors.held_out import Tested, pictures_of
+from pytest_dp.auditors.budget import agree_with_verdict
+from pytest_dp.auditors.held_out import HeldOutCounts, make_pictures
 from pytest_dp.auditors.pair_state import (
     BLIND,
     PairState,
     Pool,
     advice_on_empty,
-    cannot_be_read,
-    check_users_parts,
+    check_user_functions,
+    describe_unreadable,
     draw_batch,
-    model_fitter,
-    never_varies,
+    make_model_fitter,
+    note_constant_outputs,
     note_left_out,
     outputs_to_learn,
 )
-from pytest_dp.auditors.pairs_in_play import ClaimPairs, look_at_first_outputs
+from pytest_dp.auditors.pairs_in_play import ClaimPairs, judge_first_outputs
 from pytest_dp.auditors.session import AuditResult, Session
 from pytest_dp.auditors.stopping import FAR_BELOW, note_of_far_below
 from pytest_dp.auditors.witness import Witness
@@ -116,7 +116,7 @@ def search_then_test(
     if seen[0] < seen[1] > 1:
         note_left_out(session.sampler, seen[0], len(session.pairs))
     by_features = session.settings.features is not None
-    is_constant = never_varies(session.sampler, search.pool, by_features=by_features)
+    is_constant = note_constant_outputs(session.sampler, search.pool, by_features=by_features)
     says_nothing = is_constant or seen[0] < seen[1]
     if witness is None or tested is None:
         return session.result("inconclusive", pairs=seen)
@@ -173,7 +173,9 @@ def left_to_test(session: Session) -> int:
     return int(min(session.budget.to_test, session.budget.runs_in_time(PLANNED_SHARE)))
 
 
-def _count_witness(search: PairSearch, witness: Witness, proof: type[EventTest]) -> Tested | None:
+def _count_witness(
+    search: PairSearch, witness: Witness, proof: type[EventTest]
+) -> HeldOutCounts | None:
     """Count a witness on held-out samples: as many as the search says are needed, if it does."""
     session, runs = search.session, witness.state.outputs.pairs
     total = left_to_test(session)
@@ -186,13 +188,13 @@ def _count_witness(search: PairSearch, witness: Witness, proof: type[EventTest])
 
 
 def _conclude(
-    search: PairSearch, witness: Witness, tested: Tested, proof: type[EventTest]
+    search: PairSearch, witness: Witness, tested: HeldOutCounts, proof: type[EventTest]
 ) -> AuditResult:
     """Return what the counts of a witness prove, and what they would have shown."""
     session = search.session
     c = session.method.c
     guarantee, claimed = session.guarantee, session.guarantee.claimed
-    best = held_out.bound_of(guarantee, session.budget.alpha, tested, proof)
+    best = held_out.bound_by_counts(guarantee, session.budget.alpha, tested, proof)
     p_value = best.p_value * session.budget.alpha / best.alpha
     lower, loss = max(best.lower, 0.0), best.loss
     violated = lower > claimed or p_value <= session.budget.alpha
@@ -219,12 +221,12 @@ def _conclude(
     return session.result(
         verdict,
         lower=lower,
-        p_value=agreeing(min(p_value, 1.0), session.budget.alpha, violated=violated),
+        p_value=agree_with_verdict(min(p_value, 1.0), session.budget.alpha, violated=violated),
         resolution=caught,
         counterexample=example,
         strongest=held_out.describe_attack(best, witness),
         loss=loss,
-        pictures=pictures_of(best, tested, violated=violated),
+        pictures=make_pictures(best, tested, violated=violated),
     )
 
 
@@ -253,13 +255,13 @@ def _run_search(
     return search, find(search), agree
 
 
-def _is_blind(search: PairSearch, tested: Tested, agree: bool) -> bool:
+def _is_blind(search: PairSearch, tested: HeldOutCounts, agree: bool) -> bool:
     """Return whether what was tested tells no inputs apart, though they differ."""
     counts, session = tested.counts, search.session
     bets = PlannedBets(session.guarantee, min(counts.runs), session.budget.alpha)
     if two_samples(counts.hits, counts.runs) < CHANCE_ALPHA or not would_show(bets):
         return False
-    return not (agree or search.are_alike) or bool(cannot_be_read(search.pool))
+    return not (agree or search.are_alike) or bool(describe_unreadable(search.pool))
 
 
 class PairSearch:
@@ -301,7 +303,7 @@ class PairSearch:
         while len(self.pairs.seen) < most and (state := self.pairs.pick_new_pair()) is not None:
             state.coupled = self._couple(state, deadline)
             self.draw(state, size, deadline)
-            look_at_first_outputs(self.session, self.pairs, state)
+            judge_first_outputs(self.session, self.pairs, state)
         return self.pairs.accepted
 
     def draw(self, state: PairState, total: int, deadline: Deadline) -> None:
@@ -382,18 +384,18 @@ def search_by_halving(
 def learn_score(settings: Settings, state: PairState, deadline: Deadline) -> None:
     """Learn a score of the outputs on a pair, and count them through it."""
     table, on_d, about = outputs_to_learn(settings, state)
-    fit_model = model_fitter(settings, about)
+    fit_model = make_model_fitter(settings, about)
     fitting = partial(fit_score, table, on_d, about, fit_model, MAX_SCORE_CUTS)
     by_score, counts, means = within(deadline.remaining(), fitting)
     state.detector = Detector((by_score,), state.outputs.pairs)
     state.record = BetRecord([counts], means)
-    check_users_parts(settings, state, by_score.model, about)
+    check_user_functions(settings, state, by_score.model, about)
 
 
 def learn_model(settings: Settings, state: PairState) -> Posterior:
     """Return a model of which input an output of a pair came from, learned from all of them."""
     table, on_d, about = outputs_to_learn(settings, state)
-    fit_model = model_fitter(settings, about)
+    fit_model = make_model_fitter(settings, about)
     model = fit_model(table, on_d) if fit_model else fit_score(table, on_d, about)[0].model
-    check_users_parts(settings, state, model, about)
+    check_user_functions(settings, state, model, about)
     return model

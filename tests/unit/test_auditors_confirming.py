@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 from scipy.signal import lfilter
 
-from pytest_dp.auditors.independence import by_chance, draw_alike, keep_answers, run_dependence
+from pytest_dp.auditors.independence import (
+    draw_same_values,
+    may_repeat_by_chance,
+    repeat_own_answers,
+    run_dependence,
+)
 
 
 @pytest.mark.parametrize(
@@ -20,8 +25,8 @@ from pytest_dp.auditors.independence import by_chance, draw_alike, keep_answers,
 )
 def test_a_coin_may_repeat_itself_and_noise_does_not(answers, runs, chance):
     outputs = [[answer] * runs for answer in answers]
-    assert keep_answers(outputs)
-    assert by_chance(outputs) == chance
+    assert repeat_own_answers(outputs)
+    assert may_repeat_by_chance(outputs) == chance
 
 
 @pytest.mark.parametrize(
@@ -35,7 +40,7 @@ def test_a_coin_may_repeat_itself_and_noise_does_not(answers, runs, chance):
     ids=["bytes in reserve", "of the second run only", "a loaded coin", "no noise"],
 )
 def test_processes_thatdraw_alike(copies, alike):
-    assert all(draw_alike(copies(np.random.default_rng(seed))) == alike for seed in range(20))
+    assert all(draw_same_values(copies(np.random.default_rng(seed))) == alike for seed in range(20))
 
 
 RUNS = 2_000

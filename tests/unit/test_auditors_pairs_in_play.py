@@ -66,14 +66,14 @@ def test_urgent_pairs_apart_are_kept_for_a_second_audit():
 def test_only_pairs_of_the_claim_may_not_all_raise(monkeypatch, given):
     checked = []
     monkeypatch.setattr(pairs_in_play, "_skip_rejected_input", lambda *_: None)
-    monkeypatch.setattr(pairs_in_play, "look_for_target", lambda *_: None)
-    monkeypatch.setattr(pairs_in_play, "check_raised", lambda *_: checked.append(1))
+    monkeypatch.setattr(pairs_in_play, "set_target", lambda *_: None)
+    monkeypatch.setattr(pairs_in_play, "raise_if_nothing_returned", lambda *_: checked.append(1))
     queue = ClaimPairs(PairSource([pair(0)]), ApproximateDP(1.0), given, waiting=[pair(1)])
     promise = SimpleNamespace(inputs=None)
     session = SimpleNamespace(
         sampler=None, settings=None, claim=SimpleNamespace(promise=promise), pairs=[pair(0)]
     )
-    pairs_in_play.look_at_first_outputs(session, queue, queue.pick_new_pair())
+    pairs_in_play.judge_first_outputs(session, queue, queue.pick_new_pair())
     assert bool(checked) == bool(given)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from pytest_dp.auditors.budget import agreeing
+from pytest_dp.auditors.budget import agree_with_verdict
 from pytest_dp.privacy import ApproximateDP, GaussianDP
 from pytest_dp.statistics.event_bets import FRACTIONS, event_growth, payoffs
 from pytest_dp.statistics.ledger import RUNGS, BetRecord, Ledger
@@ -134,7 +134,7 @@ def test_rounding_does_not_make_the_verdict_and_the_p_value_disagree(alpha, shar
     for wealth in (edge, math.nextafter(edge, 0)):
         ledger.highest[:] = wealth
         assert ledger.refuted == (wealth == edge) == (ledger.lower == 1.0)
-        p_value = agreeing(ledger.p_value / share, alpha, violated=ledger.refuted)
+        p_value = agree_with_verdict(ledger.p_value / share, alpha, violated=ledger.refuted)
         assert ledger.refuted == (p_value <= alpha)
         assert p_value == pytest.approx(alpha)
 

@@ -10,7 +10,7 @@ import pytest
 from results import BROKEN
 
 from pytest_dp import audit
-from pytest_dp.auditors.held_out import attack_of
+from pytest_dp.auditors.held_out import error_rates_of
 from pytest_dp.privacy import ApproximateDP, GaussianDP
 from pytest_dp.report.drawings import complete_pictures
 from pytest_dp.results.outcome import Pictures, from_plain
@@ -28,7 +28,7 @@ def test_attack_is_the_error_rates_of_all_thresholds(sign):
             expected.add((on_d2[k:].sum() / 20, 1 - on_d[k:].sum() / 20))
         else:
             expected.add((on_d[:k].sum() / 20, 1 - on_d2[:k].sum() / 20))
-    assert {(round(a, 6), round(b, 6)) for a, b in attack_of(joint, sign)} == {
+    assert {(round(a, 6), round(b, 6)) for a, b in error_rates_of(joint, sign)} == {
         (round(a, 6), round(b, 6)) for a, b in expected
     }
 

@@ -9,7 +9,7 @@ import pytest
 import scipy
 
 from pytest_dp import audit
-from pytest_dp.auditors.stopping import Caught
+from pytest_dp.auditors.stopping import DetectionPower
 from pytest_dp.betting.additive import quantile_positions
 from pytest_dp.privacy import ApproximateDP, gaussian_sigma
 from pytest_dp.statistics.event_bets import payoffs
@@ -70,8 +70,8 @@ def test_the_rarest_leak_is_won_in_19_of_20_audits(eps, delta):
 
 
 def test_what_is_lost_now_is_not_caught():
-    assert Caught(by_bets=1.2, now=1.7, rarest=0.01).at == 1.7
-    assert Caught(by_bets=1.2, now=1.1, rarest=0.01).at == 1.2
+    assert DetectionPower(by_bets=1.2, now=1.7, rarest=0.01).at == 1.7
+    assert DetectionPower(by_bets=1.2, now=1.1, rarest=0.01).at == 1.2
 
 
 def gaussian(records, sigma, rng, size):
