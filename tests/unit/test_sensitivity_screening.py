@@ -96,7 +96,7 @@ def test_a_leak_that_a_strategy_never_shows_is_not_met(name, relation):
         return len(records) + (0 if yields(records) else 50) + rng.laplace(scale=2.0)
 
     _, found = screened(leaks_elsewhere, neighbors=relation, inputs=strategy)
-    assert found.movements[0].loss < 1
+    assert found.largest[0].movement.loss < 1
     assert all(yields(d) for pair in found.pairs for d in pair.inputs)
 
 
@@ -186,7 +186,7 @@ def scale_falls(answers, rng):
 @pytest.mark.slow
 def test_noise_that_is_smaller_behind_a_gate_is_proposed_outside_of_the_patterns():
     source, found = screened(scale_falls, inputs=queries(5), neighbors="all_queries")
-    assert found.movements[0].loss == pytest.approx(1.0)
+    assert found.largest[0].movement.loss == pytest.approx(1.0)
     (proposer,) = (one for one in source.proposers if one.name == "movement")
     first, *_ = proposer.propose()
     assert first.beyond
