@@ -13,7 +13,6 @@ from typing import cast
 
 from pytest_dp.auditors.budget import OUTSIDE_RESERVE
 from pytest_dp.auditors.pair_state import (
-    PairState,
     Pool,
     check_user_functions,
     draw_batch,
@@ -35,7 +34,7 @@ from pytest_dp.auditors.stopping import (
     outputs_on_worst_pair,
 )
 from pytest_dp.basics.arrays import Ints
-from pytest_dp.betting.betting_loop import FIRST_BATCH, MAX_FITTED_PAIRS, BettingLoop
+from pytest_dp.betting.betting_loop import FIRST_BATCH, MAX_FITTED_PAIRS, BettingLoop, PairState
 from pytest_dp.betting.detector import ByScore, Detector, fit_detector
 from pytest_dp.claiming.settings import NO_MARGIN
 from pytest_dp.pairs import Pair
@@ -88,7 +87,7 @@ class BettingAudit:
         self.ledger = Ledger(session.guarantee, share * session.budget.alpha, before)
         self.coupled, self._deadline = coupled, session.budget.deadline
         self._rank = rank_for(session.guarantee, rarest=0.0)
-        self.loop: BettingLoop[PairState] = BettingLoop(pairs, self.ledger, self)
+        self.loop = BettingLoop(pairs, self.ledger, self)
         self.late = self.satisfied = False
         self.outside: BettingAudit | None = None
         """The audit of pairs outside of the declared inputs, once it was played."""

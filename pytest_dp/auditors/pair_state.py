@@ -10,7 +10,7 @@ next batch is drawn after the bets on it are made.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence, Sized
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -20,7 +20,7 @@ from pytest_dp.auditors.session import Session
 from pytest_dp.basics.arrays import Bools, Ints, join_outputs
 from pytest_dp.basics.errors import MechanismError
 from pytest_dp.basics.reprs import on_one_line
-from pytest_dp.betting.betting_loop import PairStatus
+from pytest_dp.betting.betting_loop import PairState
 from pytest_dp.betting.detector import Binning, Reader, joint_counts
 from pytest_dp.betting.models import Posterior, check_by_itself, fit_model, quantities
 from pytest_dp.claiming.settings import Settings
@@ -31,7 +31,7 @@ from pytest_dp.outputs.leaves import opaque_types
 from pytest_dp.outputs.place_choice import choose
 from pytest_dp.outputs.raised import MAX_ELEMENTS, Raised, was_cut
 from pytest_dp.outputs.table import Table, concatenate, hashes, tabulate
-from pytest_dp.outputs.user_features import Targeted, target_of, user_features
+from pytest_dp.outputs.user_features import target_of, user_features
 from pytest_dp.running.chunks import Input
 from pytest_dp.running.deadline import Deadline
 from pytest_dp.running.sampler import Sampler, SampleRequest, used_up
@@ -198,30 +198,18 @@ def _first_outputs(pool: Pool) -> Table:
     return tabulate(join_outputs([table.raw[:32] for table in pool.first.values()]))
 
 
-@dataclass(slots=True, eq=False)
-class PairState(PairStatus):
-    """The status of a pair in an audit, with the places of its inputs in the pool."""
+def request_outputs(
+    pool: Pool, state: PairState, size: int, purpose: int, *rest: int
+) -> list[SampleRequest]:
+    """Return requests for `size` new outputs on each input of a pair.
 
-    input1: int = 0
-    """The position of D in the pool."""
-    input2: int = 0
-    """The position of D' in the pool."""
-    added: list[Feature] | None = None
-    """Features that only StatDP looks at; None until it has looked for them."""
-    target: Targeted | None = None
-    """Features of the record that only one of the inputs has, where outputs are tables of the same
-    columns as the inputs; else None."""
-
-    def draws(self, pool: Pool, size: int, purpose: int, *rest: int) -> list[SampleRequest]:
-        """Return requests for `size` new outputs on each input.
-
-        Their random numbers follow from `purpose` and `rest`: each key gives others.
-        """
-        key = purpose, self.number, *rest
-        return [
-            SampleRequest(pool.inputs[i], size, key if self.coupled else (*key, side), self.coupled)
-            for side, i in enumerate((self.input1, self.input2))
-        ]
+    Their random numbers follow from `purpose`, the pair and `rest`: each key gives others.
+    """
+    key = purpose, state.number, *rest
+    return [
+        SampleRequest(pool.inputs[i], size, key if state.coupled else (*key, side), state.coupled)
+        for side, i in enumerate((state.input1, state.input2))
+    ]
 
 
 def seed_in(settings: Settings) -> int:
@@ -285,7 +273,7 @@ def draw_batch(
     if outputs.extract is None and not outputs.has_room(size):
         session.budget.compute(partial(reduce_to_features, session.settings, state), deadline)
     keep = outputs.pairs + size <= max_kept and outputs.has_room(size)
-    draws = state.draws(pool, size, purpose, state.batches)
+    draws = request_outputs(pool, state, size, purpose, state.batches)
     state.batches += 1
     reader = Reader(state.binnings, keep, outputs.extract)
     parts = session.sampler.measure(draws, reader, deadline)

@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import filterfalse
 from typing import Any
 
-from pytest_dp.auditors.pair_state import PairState, Pool, raise_if_nothing_returned, set_target
+from pytest_dp.auditors.pair_state import Pool, raise_if_nothing_returned, set_target
 from pytest_dp.auditors.session import Session
 from pytest_dp.basics.arrays import Outputs
 from pytest_dp.basics.reprs import LABEL_LENGTH
-from pytest_dp.betting.betting_loop import NEW_PAIR_EDGE, PairQueue
+from pytest_dp.betting.betting_loop import NEW_PAIR_EDGE, PairQueue, PairState
 from pytest_dp.data import describe, kind_of
 from pytest_dp.data.conversion import length
 from pytest_dp.outputs.paired_outputs import TOTAL_ROOM, PairedOutputs
@@ -41,7 +41,7 @@ CLEAR_ERRORS = 3.0
 on."""
 
 
-class ClaimPairs(PairQueue[PairState]):
+class ClaimPairs(PairQueue):
     """The queue of an audit: the pairs of a claim, and those that a search proposes.
 
     Proposed pairs for which `is_apart` returns True are kept in `left_out`, for an audit outside of

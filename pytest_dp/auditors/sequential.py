@@ -22,7 +22,6 @@ from pytest_dp.auditors.budget import COUPLED_SHARE, agree_with_verdict
 from pytest_dp.auditors.held_out import CUT_OFF, add_error_rates, describe_counts
 from pytest_dp.auditors.pair_state import (
     BLIND,
-    PairState,
     advice_on_empty,
     describe_unreadable,
     note_constant_outputs,
@@ -40,6 +39,7 @@ from pytest_dp.auditors.violation_shown import (
 from pytest_dp.auditors.witness import ALIKE
 from pytest_dp.basics.errors import MechanismError
 from pytest_dp.basics.reprs import SHORT_LENGTH, plural
+from pytest_dp.betting.betting_loop import PairState
 from pytest_dp.counterexample import in_one_sentence
 from pytest_dp.data import describe
 from pytest_dp.pairs.unreached import lines_in_words

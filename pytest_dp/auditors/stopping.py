@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pytest_dp.auditors.pair_state import PairState
 from pytest_dp.auditors.pairs_in_play import ClaimPairs
 from pytest_dp.basics.arrays import Ints
+from pytest_dp.betting.betting_loop import PairState
 from pytest_dp.outputs.leaves import ABSENT, NUMBER
 from pytest_dp.outputs.paired_outputs import first_pairs
 from pytest_dp.outputs.rounding import comes_alone

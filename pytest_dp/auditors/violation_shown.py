@@ -18,9 +18,10 @@ import numpy as np
 from pytest_dp.auditors import held_out
 from pytest_dp.auditors.betting_audit import BettingAudit
 from pytest_dp.auditors.budget import DIVERGENCE_SHARE
-from pytest_dp.auditors.pair_state import PairState, count_joint_bins
+from pytest_dp.auditors.pair_state import count_joint_bins, request_outputs
 from pytest_dp.auditors.witness import Witness, find_attack, likelier_first, with_examples
 from pytest_dp.basics.errors import MechanismError
+from pytest_dp.betting.betting_loop import PairState
 from pytest_dp.betting.detector import Reader
 from pytest_dp.data.relations import OfRecords
 from pytest_dp.outputs.raised import Raised
@@ -244,7 +245,8 @@ def _count_divergence(bets: BettingAudit, state: PairState, deadline: Deadline) 
         return None
     alpha = DIVERGENCE_SHARE * budget.alpha
     bet = best_bet(record.joint[0], record.increasing_scores, guarantee, pairs, alpha)
-    draws, score = state.draws(bets.pool, pairs, Purpose.DIVERGENCE), state.binnings[:1]
+    draws = request_outputs(bets.pool, state, pairs, Purpose.DIVERGENCE)
+    score = state.binnings[:1]
     reader = Reader(score, False, state.outputs.extract)
     parts = session.sampler.measure(draws, reader, deadline)
     (joint,) = count_joint_bins(parts, score)

@@ -10,9 +10,10 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from pytest_dp.auditors.pair_state import PairState, features_for_models
+from pytest_dp.auditors.pair_state import features_for_models
 from pytest_dp.auditors.session import Session
 from pytest_dp.basics.arrays import Bools, Floats, Ints
+from pytest_dp.betting.betting_loop import PairState
 from pytest_dp.betting.detector import ByScore
 from pytest_dp.betting.scores import Attack, main_quantities, typical_outputs
 from pytest_dp.claiming.settings import Settings

@@ -17,12 +17,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, Protocol, TypeVar
+from typing import Protocol
 
 from pytest_dp.basics.arrays import Ints
 from pytest_dp.betting.detector import Binning, Detector
 from pytest_dp.data.relations import Pair
+from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.paired_outputs import PairedOutputs
+from pytest_dp.outputs.user_features import Targeted
 from pytest_dp.statistics.ledger import BetRecord, Ledger
 
 EDGE_ERRORS = 1.5
@@ -65,8 +67,8 @@ MAX_FITTED_PAIRS = 40_000
 
 
 @dataclass(slots=True, eq=False)
-class PairStatus:
-    """A pair of inputs, with its outputs, detector and bets of past batches."""
+class PairState:
+    """A pair of inputs in an audit, with its outputs, detector and bets of past batches."""
 
     number: int
     pair: Pair
@@ -86,14 +88,20 @@ class PairStatus:
     """Counts of past batches through the detector: what bets on it would have earned."""
     edge_bound: float = math.inf
     """Upper confidence bound on the edge, in standard deviations of a single payoff."""
+    input1: int = 0
+    """The position of D among the inputs of the audit."""
+    input2: int = 0
+    """The position of D' among the inputs of the audit."""
+    added: list[Feature] | None = None
+    """Features that only StatDP looks at; None until it has looked for them."""
+    target: Targeted | None = None
+    """Features of the record that only one of the inputs has, where outputs are tables of the same
+    columns as the inputs; else None."""
 
     @property
     def binnings(self) -> tuple[Binning, ...]:
         """The binnings that are bet on, the one by score first; empty before the first fit."""
         return self.detector.binnings
-
-
-S = TypeVar("S", bound=PairStatus)
 
 
 def edge_upper_bound(growth: float, pairs: float) -> float:
@@ -107,7 +115,7 @@ def edge_upper_bound(growth: float, pairs: float) -> float:
     return math.sqrt(2 * max(growth, 0.0) / pairs) + EDGE_ERRORS / math.sqrt(pairs)
 
 
-class PairQueue(Generic[S]):
+class PairQueue:
     """The pairs of inputs of an audit: those that the claim gives, then proposed ones.
 
     `propose` returns a further pair, or None if there is none; `make` returns the status of a pair,
@@ -119,16 +127,16 @@ class PairQueue(Generic[S]):
         self,
         given: Sequence[Pair],
         propose: Callable[[], Pair | None],
-        make: Callable[[int, Pair], S],
+        make: Callable[[int, Pair], PairState],
         first: Sequence[int] = (),
         urgent: Iterable[Pair] = (),
     ) -> None:
         self._propose, self._make = propose, make
         self.claimed = len(given)
         """The number of pairs that the claim gives, which are the first of `states`."""
-        self.states: list[S] = []
+        self.states: list[PairState] = []
         """The pairs of the claim, then those that were proposed."""
-        self.seen: list[S] = []
+        self.seen: list[PairState] = []
         """The pairs that were picked so far, in that order."""
         for pair in given:
             self._add(pair)
@@ -136,7 +144,7 @@ class PairQueue(Generic[S]):
         self._are_turns_over = self._is_search_over = False
 
     @property
-    def seen_given(self) -> list[S]:
+    def seen_given(self) -> list[PairState]:
         """The pairs of the claim that were picked so far."""
         return [status for status in self.seen if not self.is_proposed(status)]
 
@@ -160,11 +168,11 @@ class PairQueue(Generic[S]):
         """True once no further pair is proposed, or none may be drawn on."""
         return self._are_turns_over and (self._is_search_over or not self._may_search)
 
-    def is_proposed(self, status: PairStatus) -> bool:
+    def is_proposed(self, status: PairState) -> bool:
         """Return whether the pair was proposed, not given by the claim."""
         return status.number >= self.claimed
 
-    def pick_pair(self) -> S | None:
+    def pick_pair(self) -> PairState | None:
         """Return the pair to draw next: a promising one, else a new one, else the best one.
 
         None if the mechanism refuses all pairs and there is no new one. A new pair is added to
@@ -176,7 +184,7 @@ class PairQueue(Generic[S]):
             return best
         return self.pick_new_pair() or best
 
-    def pick_new_pair(self) -> S | None:
+    def pick_new_pair(self) -> PairState | None:
         """Add a pair that was not picked so far to `seen`, and return it.
 
         None if the given pairs are used up and no further one is proposed, or none may be drawn on.
@@ -191,13 +199,15 @@ class PairQueue(Generic[S]):
             self.seen.append(status)
         return status
 
-    def _urgent_then_given(self, first: Sequence[int], urgent: Iterable[Pair]) -> Iterator[S]:
+    def _urgent_then_given(
+        self, first: Sequence[int], urgent: Iterable[Pair]
+    ) -> Iterator[PairState]:
         """Yield the given pairs numbered `first`, the urgent ones, and all other given pairs."""
         yield from (self.states[number] for number in first)
         yield from map(self._add, urgent)
         yield from (self.states[k] for k in range(self.claimed) if k not in first)
 
-    def _add(self, pair: Pair) -> S:
+    def _add(self, pair: Pair) -> PairState:
         status = self._make(len(self.states), pair)
         self.states.append(status)
         return status
@@ -207,7 +217,7 @@ class PairQueue(Generic[S]):
         """True while a new proposed pair may be drawn on."""
         return self.drawn_on_proposed <= max(FIRST_PROPOSED, PROPOSED_SHARE * self.drawn)
 
-    def _may_go_on(self, status: PairStatus) -> bool:
+    def _may_go_on(self, status: PairState) -> bool:
         """Return whether more may be drawn on a pair that was picked before."""
         if status.refused:
             return False
@@ -217,35 +227,32 @@ class PairQueue(Generic[S]):
         return status.edge_bound >= NEW_PAIR_EDGE or status.earned >= WON_BY_CHANCE
 
 
-SContra = TypeVar("SContra", bound=PairStatus, contravariant=True)
-
-
-class PairSampler(Protocol[SContra]):
+class PairSampler(Protocol):
     """Runs the mechanism on both inputs of a pair, and fits detectors on its outputs."""
 
-    def decide_coupling(self, status: SContra) -> bool:
+    def decide_coupling(self, status: PairState) -> bool:
         """Return whether both inputs are to be run with the same random numbers.
 
         May run the mechanism to find out whether they can.
         """
 
-    def draw(self, status: SContra, size: int) -> list[Ints]:
+    def draw(self, status: PairState, size: int) -> list[Ints]:
         """Draw `size` pairs of outputs, and return the counts of their bins, a table a binning.
 
         Adds to `status.drawn`, and to `status.outputs` as far as there is room.
         """
 
-    def look_at_first_batch(self, status: SContra) -> None:
+    def look_at_first_batch(self, status: PairState) -> None:
         """Set `status.refused` by the first batch on a pair: whether its inputs are refused."""
 
-    def fit(self, status: SContra) -> tuple[Detector, BetRecord]:
+    def fit(self, status: PairState) -> tuple[Detector, BetRecord]:
         """Return a detector fitted on the outputs of a pair, and the counts of their bins."""
 
 
-class BettingLoop(Generic[S]):
+class BettingLoop:
     """An audit under way: a queue of pairs, a ledger, and a sampler."""
 
-    def __init__(self, queue: PairQueue[S], ledger: Ledger, sampler: PairSampler[S]) -> None:
+    def __init__(self, queue: PairQueue, ledger: Ledger, sampler: PairSampler) -> None:
         self.queue, self.ledger, self.sampler = queue, ledger, sampler
 
     def play(self, pairs: float, should_stop: Callable[[], bool] = lambda: False) -> None:
@@ -262,7 +269,7 @@ class BettingLoop(Generic[S]):
             if should_stop():
                 return
 
-    def play_batch(self, status: S, left: int) -> None:
+    def play_batch(self, status: PairState, left: int) -> None:
         """Fix the bets on a batch of at most `left` pairs of outputs, draw it, pay out, and refit.
 
         Updates the wealth of the ledger, and the record, detector and edge bound of the pair.
@@ -283,7 +290,7 @@ class BettingLoop(Generic[S]):
         growth = max(self.ledger.growth(status.record))
         status.edge_bound = edge_upper_bound(growth, status.record.pairs)
 
-    def draw(self, status: S, size: int) -> list[Ints]:
+    def draw(self, status: PairState, size: int) -> list[Ints]:
         """Draw a batch without a bet on it, and return the counts of its bins.
 
         Before the first batch on a pair, decides whether its draws are coupled.
@@ -296,7 +303,7 @@ class BettingLoop(Generic[S]):
             self.sampler.look_at_first_batch(status)
         return batch
 
-    def refit(self, status: S) -> None:
+    def refit(self, status: PairState) -> None:
         """Fit the detector of a pair anew, unless it has fewer outputs than the smallest batch.
 
         The pair is drawn independently from then on if bets would have won more that way.
@@ -308,7 +315,7 @@ class BettingLoop(Generic[S]):
             status.coupled, status.record = False, status.record.as_independent()
 
 
-def batch_size(status: PairStatus, drawn: int, ledger: Ledger) -> int:
+def batch_size(status: PairState, drawn: int, ledger: Ledger) -> int:
     """Return the pairs of outputs in the next batch on a pair; `drawn` are those on all pairs."""
     if not status.drawn:
         return FIRST_BATCH

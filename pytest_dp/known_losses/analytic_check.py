@@ -12,9 +12,9 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from pytest_dp.auditors.pair_state import PairState
 from pytest_dp.auditors.pairs_in_play import ClaimPairs, KnownLosses
 from pytest_dp.auditors.session import Session
+from pytest_dp.betting.betting_loop import PairState
 from pytest_dp.claiming.setting_fields import is_strategy
 from pytest_dp.known_losses.known import (
     KEPT_RUNS,

@@ -19,7 +19,6 @@ from typing import cast
 
 import numpy as np
 
-from pytest_dp.auditors.pair_state import PairState
 from pytest_dp.auditors.session import AuditFinding, Session
 from pytest_dp.auditors.witness import (
     Witness,
@@ -29,6 +28,7 @@ from pytest_dp.auditors.witness import (
     with_examples,
 )
 from pytest_dp.basics.arrays import Floats, Ints, Outputs
+from pytest_dp.betting.betting_loop import PairState
 from pytest_dp.betting.detector import ByScore
 from pytest_dp.betting.models import Posterior
 from pytest_dp.betting.scores import Attack, Tally, scores

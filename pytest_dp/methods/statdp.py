@@ -22,11 +22,11 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from pytest_dp.auditors.pair_state import PairState
 from pytest_dp.auditors.session import AuditFinding, Session
 from pytest_dp.auditors.witness import Witness, likelier_first
 from pytest_dp.basics.arrays import Bools, Floats, Ints
 from pytest_dp.basics.errors import ClaimError, MechanismError
+from pytest_dp.betting.betting_loop import PairState
 from pytest_dp.counterexample import simplest_event
 from pytest_dp.methods.two_stage import PairSearch, search_by_halving, search_then_test
 from pytest_dp.outputs.event_search import RankedEvent, search

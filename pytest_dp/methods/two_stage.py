@@ -19,7 +19,6 @@ from pytest_dp.auditors.budget import agree_with_verdict
 from pytest_dp.auditors.held_out import HeldOutCounts, make_pictures
 from pytest_dp.auditors.pair_state import (
     BLIND,
-    PairState,
     Pool,
     advice_on_empty,
     check_user_functions,
@@ -34,6 +33,7 @@ from pytest_dp.auditors.pairs_in_play import ClaimPairs, judge_first_outputs
 from pytest_dp.auditors.session import AuditResult, Session
 from pytest_dp.auditors.stopping import FAR_BELOW, note_of_far_below
 from pytest_dp.auditors.witness import Witness
+from pytest_dp.betting.betting_loop import PairState
 from pytest_dp.betting.detector import Detector, fit_score
 from pytest_dp.betting.models import Posterior
 from pytest_dp.claiming.settings import Settings
@@ -191,8 +191,7 @@ def _conclude(
     search: PairSearch, witness: Witness, tested: HeldOutCounts, proof: type[EventTest]
 ) -> AuditResult:
     """Return what the counts of a witness prove, and what they would have shown."""
-    session = search.session
-    c = session.method.c
+    session, c = search.session, search.session.method.c
     guarantee, claimed = session.guarantee, session.guarantee.claimed
     best = held_out.bound_by_counts(guarantee, session.budget.alpha, tested, proof)
     p_value = best.p_value * session.budget.alpha / best.alpha

@@ -18,8 +18,8 @@ FAULTS = (
     Fault(
         "bets-with-one-key",
         "auditors/pair_state.py",
-        "key = purpose, self.number, *rest",
-        "key = purpose, self.number",
+        "key = purpose, state.number, *rest",
+        "key = purpose, state.number",
         "Every batch is the one before: bets know what they are settled on.",
         WIRING + "test_no_random_numbers_are_drawn_twice",
     ),
@@ -116,8 +116,8 @@ FAULTS = (
     Fault(
         "blind-not-told",
         "auditors/sequential.py",
-        "        sampler.note(blind(bets.pool), hinders=True)\n        return True\n",
-        "        sampler.note(blind(bets.pool), hinders=True)\n",
+        "(advice_on_empty(bets.pool) or BLIND, hinders=True)\n        return True\n",
+        "(advice_on_empty(bets.pool) or BLIND, hinders=True)\n",
         "An audit by which nothing is told apart gets a grade.",
         WIRING + "test_what_tells_no_inputs_apart_is_blind",
     ),

@@ -12,7 +12,7 @@ from pytest_dp.betting.betting_loop import (
     WON_BY_CHANCE,
     BettingLoop,
     PairQueue,
-    PairStatus,
+    PairState,
 )
 from pytest_dp.betting.detector import fit_detector, joint_counts
 from pytest_dp.data.relations import Pair
@@ -60,7 +60,7 @@ class Answers:
 
 def loop_of(losses, claim=1.0, alpha=1e-6, seed=0, **answers):
     pairs = [Pair([k], []) for k in range(len(losses))]
-    queue = PairQueue(pairs, lambda: None, PairStatus)
+    queue = PairQueue(pairs, lambda: None, PairState)
     sampler = Answers(losses, seed, **answers)
     return BettingLoop(queue, Ledger(ApproximateDP(claim), alpha), sampler), sampler
 
@@ -145,7 +145,7 @@ def pairs(count, start=0):
 
 def queue_of(count, proposed=()):
     waiting = iter(proposed)
-    return PairQueue(pairs(count), lambda: next(waiting, None), PairStatus)
+    return PairQueue(pairs(count), lambda: next(waiting, None), PairState)
 
 
 def draw(status, size, edge_bound):
