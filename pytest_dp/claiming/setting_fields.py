@@ -39,13 +39,10 @@ class Field(NamedTuple):
     """Whether a claim may say it; what is a matter of one run is left to options and profiles."""
     methods: tuple[str, ...] = _ALL
     """The methods that use it."""
-    order: Literal["", "rising", "falling", "ranked", "subset"] = ""
+    order: Literal["", "rising", "falling", "ranked"] = ""
     """How two values of a claim on record compare: a larger one is stronger (rising), or weaker
-    (falling); a later one of `choices` is stronger (ranked); one that has more is stronger
-    (subset). Others are not comparable."""
+    (falling); a later one of `choices` is stronger (ranked). Others are not comparable."""
     choices: tuple[str, ...] = ()
-    always_recorded: bool = False
-    """Whether ``dp-claims.json`` names it also where it is as usual."""
 
 
 FIELDS: Mapping[str, Field] = {
@@ -55,7 +52,6 @@ FIELDS: Mapping[str, Field] = {
         "probability of a false alarm, per claim",
         shown="1e-6",
         order="rising",
-        always_recorded=True,
     ),
     "max_samples": Field(
         "samples",
@@ -63,7 +59,6 @@ FIELDS: Mapping[str, Field] = {
         "runs of the mechanism at most, per claim",
         shown="400000, vectorized 10000000",
         order="rising",
-        always_recorded=True,
     ),
     "max_seconds": Field(
         "seconds",
@@ -71,7 +66,6 @@ FIELDS: Mapping[str, Field] = {
         "processor seconds at most, per claim; none for no limit",
         shown="60",
         order="rising",
-        always_recorded=True,
     ),
     "margin": Field(
         "margin",
@@ -79,13 +73,11 @@ FIELDS: Mapping[str, Field] = {
         "stop once noise that is this many times too small would be caught; none for never",
         methods=("sequential", "membership"),
         order="falling",
-        always_recorded=True,
     ),
     "method": Field(
         "method",
         "sequential",
         "the auditor: sequential, statdp, dpsniper, dpfinder or one_run",
-        always_recorded=True,
     ),
     "features": Field(
         "features",
@@ -100,7 +92,6 @@ FIELDS: Mapping[str, Field] = {
         "searches for further pairs of inputs",
         is_option=False,
         methods=("sequential",),
-        order="subset",
     ),
     "floating_point": Field(
         "flag",

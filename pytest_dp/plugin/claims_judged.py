@@ -6,7 +6,6 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from fnmatch import fnmatch
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -41,6 +40,8 @@ _GROUP = re.compile(r"@[^\]@]*$")
 _SELECTING = {"keyword", "markexpr", "deselect", "lf", "stepwise", "stepwise_skip"}
 _SELECTING |= {"testmon", "picked", "splits", "group", "shard_id", "num_shards"}
 """Options that leave tests out of one run, of pytest and of common plugins."""
+_LEAVING_FILES_OUT = ("lf", "pyargs", "ignore", "ignore_glob")
+"""Options that leave out files whose claims are then not known."""
 
 
 def describe_test(item: pytest.Item, file: Path, left_out: bool) -> dict[str, Any]:
@@ -234,34 +235,19 @@ def _place(seen: ClaimsFile, name: str, claim: Collected | None) -> tuple[Path, 
 
 
 def scope(config: pytest.Config, folder: Path) -> Callable[[str], bool]:
-    """Return a function that says whether this run should collect a claim, by its id."""
-    typed = claim_session_of(config).typed
-    if not typed.isdisjoint(("lf", "pyargs")):
-        return lambda name: False  # noqa: ARG005  whole files are left out, nobody knows which
-    here = config.invocation_params.dir
-    ignored = [here / path for path in (config.option.ignore or []) if "ignore" in typed]
-    globs = config.option.ignore_glob or [] if "ignore_glob" in typed else []
-    everything = config.args_source is pytest.Config.ArgsSource.TESTPATHS
-    wanted = [arg.partition("::") for arg in config.args]
+    """Return a function that says whether this run should collect a claim, by its id.
+
+    A run of some node ids, or with typed options that leave out files, is to collect none.
+    """
+    is_partial = any("::" in arg for arg in config.args)
+    if is_partial or not claim_session_of(config).typed.isdisjoint(_LEAVING_FILES_OUT):
+        return lambda name: False  # noqa: ARG005
+    if config.args_source is pytest.Config.ArgsSource.TESTPATHS:
+        return lambda name: True  # noqa: ARG005
+    given = [Path(os.path.abspath(config.invocation_params.dir / arg)) for arg in config.args]  # noqa: PTH100
 
     def is_in_scope(name: str) -> bool:
-        path, _, test = name.partition("::")
-        file = Path(os.path.normpath(folder / path))
-        if any(_below(file, other) for other in ignored) or any(
-            fnmatch(str(file), str(here / pattern)) for pattern in globs
-        ):
-            return False
-        return everything or any(
-            _below(file, here / given) and _inside(test, part) for given, _, part in wanted
-        )
+        file = Path(os.path.abspath(folder / name.partition("::")[0]))  # noqa: PTH100
+        return any(file == path or path in file.parents for path in given)
 
     return is_in_scope
-
-
-def _below(file: Path, other: Path) -> bool:
-    other = Path(os.path.normpath(other))
-    return file == other or other in file.parents
-
-
-def _inside(test: str, part: str) -> bool:
-    return not part or test == part or test.startswith((f"{part}::", f"{part}["))

@@ -52,9 +52,9 @@ WEAKER, STRONGER, OTHER = "weaker", "stronger", "not comparable"
 Entry = dict[str, Any]
 
 _FORMS: Mapping[str, type] = {
-    **dict.fromkeys(("promise", "relation", "params", "drawn", "effort"), dict),
-    **dict.fromkeys(("examples", "composes"), list),
+    **dict.fromkeys(("promise", "relation", "params", "effort"), dict),
     **dict.fromkeys(("inputs", "hidden"), str),
+    "examples": list,
     "group": int,
 }
 """The type of each field of an entry, where it has that field."""
@@ -76,9 +76,10 @@ def entry(claim: Claim, settings: Settings, resolved: Promise | None = None) -> 
         **_games(promise),
         "inputs": _inputs(promise),
         "examples": examples(looked_up, written=examples(promise) is not None),
-        "params": {name: _text_or_digest(v) for name, v in claim.arguments.params.items()},
-        "drawn": {name: _text_or_digest(v) for name, v in claim.arguments.drawn.items()},
-        "composes": sorted(f"{_name(part)} x {times}" for part, times in promise.composes),
+        "params": {
+            name: _text_or_digest(value)
+            for name, value in {**claim.arguments.params, **claim.arguments.drawn}.items()
+        },
         "group": promise.group if promise.group > 1 else None,
         "effort": _effort(settings),
     }
@@ -145,20 +146,19 @@ def _close(old: Any, new: Any) -> bool:
 
 
 def _follows(asked: Entry, given: Entry) -> bool:
-    """Return whether a promise that is asked for follows from one that is given."""
+    """Return whether a promise that is asked for follows from one that is given.
+
+    Of a curve only some values are on record, so that it is compared with curves alone.
+    """
     wanted, have = guarantee_of(asked), guarantee_of(given)
     if wanted is not None and have is not None:
         return implies(have, wanted)
     if wanted is not None:
-        curve = promise_of(wanted)
-        return "eps" in curve and _delta(given, curve["eps"]) <= curve.get("delta", 0.0)
-    delta_at = (lambda eps: _delta(given, eps)) if have is None else have.delta_at
-    return all(delta_at(eps) <= delta * (1 + SAME_CURVE) for eps, delta in asked["curve"])
-
-
-def _delta(given: Entry, eps: float) -> float:
-    """Return an upper bound on the delta at eps of a curve of which some values are on record."""
-    return min((delta for at, delta in given["curve"] if at <= eps), default=1.0)
+        return False
+    if have is not None:
+        return all(have.delta_at(eps) <= delta * (1 + SAME_CURVE) for eps, delta in asked["curve"])
+    both = zip(asked["curve"], given["curve"], strict=True)
+    return all(new <= delta * (1 + SAME_CURVE) for (_, delta), (_, new) in both)
 
 
 def examples(promise: Promise, *, written: bool = True) -> list[str] | None:
@@ -236,24 +236,17 @@ def _relation(promise: Promise) -> Entry | None:
 
 
 def _effort(settings: Settings) -> Entry:
+    """Return the settings of an audit that are not as usual, those of its method among them."""
     usual = Settings()
-    effort: Entry = {"method": settings.method.name}
-    ours = {name: field for name, field in FIELDS.items() if field.in_claims and name != "method"}
-    given = {name: getattr(settings, name) for name in ours} | settings.method.said()
+    given = {name: getattr(settings, name) for name, field in FIELDS.items() if field.in_claims}
+    given |= {"method": settings.method.name, **settings.method.said()}
+    effort = {}
     for name, value in given.items():
-        is_named = name in ours and ours[name].always_recorded
-        if name == "search":
-            texts = [part if isinstance(part, str) else _text_or_digest(part) for part in value]
-            if sorted(texts) != sorted(usual.search):
-                effort[name] = sorted(texts)
-        elif is_named or value != getattr(usual, name, None):
-            plain = isinstance(value, bool | int | float | str)
-            effort[name] = value if plain else _text_or_digest(value)
+        expected = usual.method.name if name == "method" else getattr(usual, name, None)
+        if value != expected:
+            is_plain = isinstance(value, bool | int | float | str)
+            effort[name] = value if is_plain else _text_or_digest(value)
     return effort
-
-
-def _name(mechanism: Any) -> str:
-    return str(getattr(mechanism, "__qualname__", type(mechanism).__qualname__))
 
 
 def load_entries(file: Path) -> dict[str, Entry]:

@@ -30,6 +30,7 @@ from pytest_dp.records.entries import (
 
 _OBJECTS: tuple[Any, ...] = (*(method() for method in METHODS.values()), Settings())
 _USUAL = {name: getattr(usual, name) for usual in _OBJECTS for name in usual.__match_args__}
+_USUAL["method"] = Settings().method.name
 KEPT = "as on record"
 WEAKENED, HIDDEN, GONE, NEW = "weakened", "hidden", "gone", "not on record"
 _FAILING = (WEAKENED, HIDDEN, GONE, NEW)
@@ -58,14 +59,13 @@ class FieldChange(NamedTuple):
 
 def _fields(entry: Entry) -> dict[str, Any]:
     """Return the fields of an entry by their names, in the order of display."""
-    params = {**entry.get("params", {}), **entry.get("drawn", {})}
+    params = entry.get("params", {})
     return {
         "promise": entry.get("promise", {}),
         "inputs": (entry.get("inputs"), entry.get("examples")),
         "neighbours": entry.get("relation", {}),
         "group": entry.get("group", 1),
         **{f"params[{name!r}]": params[name] for name in sorted(params)},
-        "composes": entry.get("composes", []),
         **{name: entry[name] for name in ("records", "score") if name in entry},
         **entry.get("effort", {}),
     }
@@ -95,7 +95,7 @@ def _text(name: str, value: Any, other: Any) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
     if isinstance(value, list | tuple):
-        return ", ".join(map(str, value)) or ("nothing" if name == "composes" else "none")
+        return ", ".join(map(str, value)) or "none"
     return "not given" if value is None else str(value)
 
 
@@ -137,17 +137,7 @@ def _neighbors_text(given: Mapping[str, Any], _: object) -> str:
 
 
 def _relation(before: Any, after: Any) -> str:
-    """Return the verdict on neighbours: more rows for each unit are a stronger claim."""
-    if not before or not after:
-        return _presence(before, after)
-    if all(before.get(name) == after.get(name) for name in {*before, *after} - {"rows"}):
-        rows = (float(relation.get("rows", "inf")) for relation in (before, after))
-        return STRONGER if next(rows) < next(rows) else WEAKER
-    return OTHER
-
-
-def _presence(before: Any, after: Any) -> str:
-    """Return the verdict on values that are stronger where they are given at all."""
+    """Return the verdict on neighbours: stronger where they are stated at all."""
     return STRONGER if not before else WEAKER if not after else OTHER
 
 
@@ -155,11 +145,8 @@ _COMPARISONS: Mapping[str, Callable[[Any, Any], str]] = {
     "promise": compare_promises,
     "inputs": _inputs,
     "neighbours": _relation,
-    "composes": _presence,
 }
 """The verdict on what differs under a name that no order of `FIELDS` is for."""
-_RISING = ("group", "coupled")
-"""Values besides those of `FIELDS` that are stronger the larger they are."""
 _TEXTS: Mapping[str, Callable[[Any, Any], str]] = {
     "promise": lambda promise, _: promise_text(promise),
     "inputs": _inputs_text,
@@ -173,10 +160,7 @@ def _verdict(name: str, before: Any, after: Any) -> str:
     if name in _COMPARISONS:
         return _COMPARISONS[name](before, after)
     field = FIELDS.get(name)
-    order = "rising" if name in _RISING else "" if field is None else field.order
-    if order == "subset":
-        old, new = set(before), set(after)
-        return "" if old == new else STRONGER if old < new else WEAKER if new < old else OTHER
+    order = "rising" if name == "group" else "" if field is None else field.order
     if order == "ranked" and field is not None:
         before, after = field.choices.index(before), field.choices.index(after)
     if order == "falling":
@@ -254,8 +238,8 @@ def _group_by_fields(entries: Mapping[str, Entry | None]) -> dict[str, list[str]
     """Return the ids of entries by their mechanism and parameters."""
     groups: dict[str, list[str]] = {}
     for name, entry in entries.items():
-        said = None if entry is None else [entry.get("params"), entry.get("drawn")]
-        key = json.dumps([mechanism_of(name), said], sort_keys=True)
+        params = None if entry is None else [entry.get("params")]
+        key = json.dumps([mechanism_of(name), params], sort_keys=True)
         groups.setdefault(key, []).append(name)
     return groups
 

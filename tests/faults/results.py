@@ -85,8 +85,8 @@ FAULTS = (
     Fault(
         "smaller-group-counts-as-stronger",
         "records/judging.py",
-        'order = "rising" if name in _RISING',
-        'order = "falling" if name in _RISING',
+        'order = "rising" if name == "group"',
+        'order = "falling" if name == "group"',
         "A group gets smaller, and nobody is told.",
         CHANGED,
     ),
