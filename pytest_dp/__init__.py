@@ -45,8 +45,8 @@ _HOME = {
     "MechanismError": "basics.errors",
     "PrivacyViolation": "auditors.session",
     "PytestDPError": "basics.errors",
-    "load_profile": "claiming.profiles",
-    "register_profile": "claiming.profiles",
+    "load_profile": "claiming.settings",
+    "register_profile": "claiming.settings",
 }
 
 __all__ = [
@@ -112,7 +112,7 @@ if TYPE_CHECKING:
         StatDP,
     )
     from pytest_dp.claiming.more_declarations import Claimed, between, claims, risk_claim, riskiest
-    from pytest_dp.claiming.profiles import load_profile, register_profile
+    from pytest_dp.claiming.settings import load_profile, register_profile
     from pytest_dp.declaration import (
         add_remove_one,
         dp_claim,

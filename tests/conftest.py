@@ -12,7 +12,7 @@ from contextlib import suppress
 import pytest
 from hypothesis import HealthCheck, settings
 
-from pytest_dp.claiming.profiles import _CI_VARIABLES
+from pytest_dp.claiming.settings import _CI_VARIABLES
 
 pytest_plugins = ["pytester"]
 

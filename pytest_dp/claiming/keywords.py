@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import partial
 from itertools import islice
 from numbers import Integral, Real
-from textwrap import fill
 from typing import Any
 
-from pytest_dp.basics.errors import ClaimError, did_you_mean, invalid
-from pytest_dp.basics.reprs import LINE_WIDTH, on_one_line
+from pytest_dp.basics.errors import ClaimError, invalid
+from pytest_dp.basics.reprs import on_one_line
 from pytest_dp.claiming.more_declarations import NumberRange, Riskiest, risk_claim
 from pytest_dp.claiming.setting_fields import (
     FIELDS,
@@ -21,7 +20,7 @@ from pytest_dp.claiming.setting_fields import (
     read_choice,
     read_whole_number,
 )
-from pytest_dp.claiming.settings import Settings, read_field
+from pytest_dp.claiming.settings import Settings, read_field, unknown_name
 from pytest_dp.data.neighbours import MAX_PAIRS
 from pytest_dp.data.relations import RELATIONS, Relation, of_function
 from pytest_dp.declaration import OPEN, UNNAMED, Neighbors, dp_claim, replace_special
@@ -82,13 +81,7 @@ def _check_names(keywords: Mapping[str, Any]) -> None:
                 f"Write neighbors=add_remove_one({name}={value})."
             )
         if name not in known:
-            raise unknown(name, known, has_no, "Valid keywords")
-
-
-def unknown(name: str, known: Sequence[str], has_no: str, valid: str) -> ClaimError:
-    """Return the error for a name that is not known, with the names that are."""
-    names = fill(f"{valid}: {', '.join(known)}.", LINE_WIDTH, subsequent_indent="  ")
-    return ClaimError(f"{has_no} {name!r}.{did_you_mean(name, known)}\n{names}")
+            raise unknown_name(has_no, name, known)
 
 
 def _parameter(name: str, value: Any, true_means: str | None = None) -> str | None:

@@ -1,15 +1,21 @@
-"""The settings of an audit: their values, and the checks of the kinds in `setting_fields`."""
+"""The settings of an audit: their values, the checks of the kinds in `setting_fields`, profiles.
+
+Profiles are settings under a name, for a desk, for CI and for the night, as Hypothesis has them.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from importlib.util import find_spec
+from textwrap import fill
 from typing import Any, NamedTuple
 
-from pytest_dp.basics.errors import ClaimError, invalid
+from pytest_dp.basics.errors import ClaimError, did_you_mean, invalid
+from pytest_dp.basics.reprs import LINE_WIDTH
 from pytest_dp.claiming.method_settings import METHODS, SEQUENTIAL, Membership, Method, read_method
 from pytest_dp.claiming.setting_fields import (
     FIELDS,
@@ -120,6 +126,13 @@ def unused_settings(given: Mapping[str, Any], method: str) -> list[str]:
     ]
 
 
+def unknown_name(has_no: str, name: str, known: Iterable[str]) -> ClaimError:
+    """Return the error for a name that is not known: the closest known name, and all of them."""
+    known = tuple(known)
+    names = fill(f"Valid: {', '.join(known)}.", LINE_WIDTH, subsequent_indent="  ")
+    return ClaimError(f"{has_no} {name!r}.{did_you_mean(name, known)}\n{names}")
+
+
 def _seed(name: str, value: Any) -> Any:
     if value == "random":
         return value
@@ -216,3 +229,127 @@ KINDS: Mapping[str, FieldKind] = {
     ),
     "seed": FieldKind(_seed, _hexadecimal),
 }
+
+
+_CI_VARIABLES = ("CI", "TF_BUILD", "CODEBUILD_BUILD_ID", "TEAMCITY_VERSION", "bamboo.buildKey")
+"""Variables of the environment; a machine of CI has one of them, most have the first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """Settings under a name.
+
+    Attributes
+    ----------
+    name : str
+    values : dict
+        Some of `pytest_dp.claiming.setting_fields.FIELDS`; what is left open is not in it.
+    """
+
+    name: str
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """All but the seed, which is drawn once for a run if it is random."""
+        return {name: value for name, value in self.values.items() if name != "seed"}
+
+    @property
+    def overriding(self) -> dict[str, Any]:
+        """The settings that win over claims and the ini file: no margin, if it has none."""
+        return {"margin": NO_MARGIN} if self.values.get("margin") == NO_MARGIN else {}
+
+
+def register_profile(name: str, parent: str | None = None, **settings: Any) -> None:
+    """Give settings a name, for ``--dp-profile``, the ini key ``dp_profile`` and `load_profile`.
+
+    Best called in the ``conftest.py`` at the root of the project. A profile of that name, one of
+    pytest-dp's own as well, is replaced.
+
+    Parameters
+    ----------
+    name : str
+    parent : str, optional
+        The profile that ``settings`` changes; by default ``"default"``.
+    **settings
+        ``alpha``, ``max_samples``, ``max_seconds``, ``margin``, ``method``, ``features``,
+        ``search``, ``floating_point``, ``at_least`` and ``beyond`` as in a claim; ``jobs``,
+        ``accumulate`` and ``changed`` as the options; ``seed``, a whole number or ``"random"``.
+
+    Raises
+    ------
+    ClaimError
+        If there is no such parent or setting, or a value is not allowed.
+
+    Examples
+    --------
+    >>> from pytest_dp import register_profile
+    >>> register_profile("release", parent="nightly", max_seconds=600)
+    """
+    if not isinstance(name, str) or not name.strip():
+        raise invalid("name", name, "Allowed: a name, such as 'release'.")
+    values = dict(find_profile(parent).values) if parent is not None else {}
+    for setting, value in settings.items():
+        if setting not in FIELDS:
+            raise unknown_name("A profile has no setting", setting, FIELDS)
+        read = read_field(setting, value)
+        values.pop(setting, None)
+        if read is not None:
+            values[setting] = read
+    _PROFILES[name] = Profile(name, values)
+
+
+def load_profile(name: str) -> None:
+    """Use this profile for all audits by pytest, unless ``--dp-profile`` names another one.
+
+    Raises
+    ------
+    ClaimError
+        If there is none of this name.
+    """
+    _loaded[:] = [find_profile(name).name]
+
+
+def find_profile(name: str) -> Profile:
+    """Return the profile of a name.
+
+    Raises
+    ------
+    ClaimError
+        If there is none.
+    """
+    if name not in _PROFILES:
+        raise unknown_name("There is no profile", name, _PROFILES)
+    return _PROFILES[name]
+
+
+def choose_profile(option: str | None, ini: str | None) -> Profile:
+    """Choose the profile of a run: command line, `load_profile`, ini file, or CI, in this order."""
+    by_environment = "ci" if in_ci() else "default"
+    return find_profile(option or (_loaded[0] if _loaded else None) or ini or by_environment)
+
+
+def profile_of_ci(option: str | None, ini: str | None) -> Profile:
+    """Return the profile of runs in CI, as far as files say: asked anywhere, the same.
+
+    What `load_profile` chose counts in CI only, as it often depends on where it is called.
+    """
+    there = _loaded[0] if _loaded and in_ci() else None
+    return find_profile(option or there or ini or "ci")
+
+
+def in_ci() -> bool:
+    """Return whether this is a machine of continuous integration."""
+    return any(
+        os.environ.get(name, "false").lower() not in ("false", "0") for name in _CI_VARIABLES
+    )
+
+
+_PROFILES: dict[str, Profile] = {}
+_loaded: list[str] = []
+"""The name that `load_profile` was given last, if any."""
+
+register_profile("default")
+register_profile("dev", margin=1.5, max_seconds=20, changed=True)
+register_profile("ci", at_least="weak")  # where nobody reads warnings
+register_profile("nightly", margin=None, seed="random", accumulate=True)

@@ -75,7 +75,7 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     collects_modules(config)  # a value that makes no sense is said now
     # Loaded by now only where conftest.py has registered a profile, or loaded one.
-    profiles_in_use = "pytest_dp.claiming.profiles" in sys.modules
+    profiles_in_use = "pytest_dp.claiming.settings" in sys.modules
     if profiles_in_use or any(
         option_or_ini(config, name) is not None
         for name in OPTIONS

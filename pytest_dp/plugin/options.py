@@ -14,9 +14,16 @@ import pytest
 
 from pytest_dp.basics.errors import ClaimError
 from pytest_dp.claiming.claim import Claim
-from pytest_dp.claiming.profiles import Profile, choose_profile, in_ci, of_ci
 from pytest_dp.claiming.setting_fields import FIELDS, GRADES, OPTIONS, flag_of
-from pytest_dp.claiming.settings import Settings, read_text, settings_for
+from pytest_dp.claiming.settings import (
+    Profile,
+    Settings,
+    choose_profile,
+    in_ci,
+    profile_of_ci,
+    read_text,
+    settings_for,
+)
 from pytest_dp.plugin.claim_session import claim_session_of, ini, option_or_ini
 
 STARTING_SECONDS = 25.0
@@ -126,7 +133,7 @@ def settings_of_files(config: pytest.Config, claim: Claim) -> Settings:
     values = {name: getattr(config.option, f"dp_{name}", None) for name in (*FIELDS, "profile")}
     options = {name: v for name, v in values.items() if v and f"dp_{name}" not in typed}
     try:
-        profile = of_ci(options.get("profile"), ini(config, "profile"))
+        profile = profile_of_ci(options.get("profile"), ini(config, "profile"))
     except ClaimError as error:
         raise pytest.UsageError(f"profile of this project: {error}") from None
     return _layer_settings(config, profile, claim, _values(options.get, flag_of))

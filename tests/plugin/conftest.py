@@ -18,7 +18,7 @@ from recorded import BOXES, INI, INI_FILE, QUICK_AUDITS, SHOP, SHOP_FILE, TESTS,
 from results import BROKEN, FOUND, PASSED
 
 import pytest_dp.auditors
-import pytest_dp.claiming.profiles
+import pytest_dp.claiming.settings
 from pytest_dp.pairs import Pair, resolve_promise
 
 
@@ -44,8 +44,8 @@ def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Proje
     # A file that is changed within a second, to one as long, would be taken for the compiled one.
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
-    registered = dict(pytest_dp.claiming.profiles._PROFILES)  # a conftest.py may add to them
-    monkeypatch.setattr(pytest_dp.claiming.profiles, "_PROFILES", registered)
+    registered = dict(pytest_dp.claiming.settings._PROFILES)  # a conftest.py may add to them
+    monkeypatch.setattr(pytest_dp.claiming.settings, "_PROFILES", registered)
     return Project(pytester)
 
 

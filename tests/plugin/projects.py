@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import pytest_dp
-from pytest_dp.claiming import profiles
+from pytest_dp.claiming import settings as profiles
 from pytest_dp.claiming.claim import expand
 from pytest_dp.claiming.settings import Settings
 from pytest_dp.plugin.options import accumulates, settings_of

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from pytest_dp import ClaimError
-from pytest_dp.claiming.profiles import find_profile, register_profile
+from pytest_dp.claiming.settings import find_profile, register_profile
 
 DEFAULT = [1.25, 60.0, None, "inconclusive", False, None]
 CI = [1.25, 60.0, None, "weak", False, None]
@@ -73,7 +73,7 @@ def test_ci_has_a_profile(project, monkeypatch, variable):
 
 
 def test_a_profile_of_the_ini_file_that_is_none_is_a_usage_error(project):
-    message = r"ini key dp_profile: There is no profile 'xyz'\. Registered: 'default', 'dev'"
+    message = r"ini key dp_profile: There is no profile 'xyz'\.\nValid: default, dev"
     with pytest.raises(pytest.UsageError, match=message):
         project.settings(ini="dp_profile = xyz")
 

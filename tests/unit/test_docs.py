@@ -11,7 +11,7 @@ from pages import DOCUMENTATION, PAGES, ROOT, TEMPLATES, anchors, links, own_lin
 from pages import name as name_of
 
 from pytest_dp.claiming.keywords import KEYWORDS
-from pytest_dp.claiming.profiles import _PROFILES
+from pytest_dp.claiming.settings import _PROFILES
 
 PROOFS = sorted(page for page in (ROOT / "docs/proofs").glob("*.md") if page.name != "README.md")
 
