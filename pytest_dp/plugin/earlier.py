@@ -35,8 +35,8 @@ from pytest_dp.plugin.terminal import reason, warn_without_failing
 from pytest_dp.records.evidence_store import FOLDER, Store, StoredRun, file_name, total_evidence
 from pytest_dp.records.identity import identity, is_outside, project_digest, text_of
 from pytest_dp.report import numbers
+from pytest_dp.report.pair import NoTest, as_source_lines, as_test
 from pytest_dp.report.record import Record
-from pytest_dp.report.reproducing import NoTest, as_source_lines, as_test
 from pytest_dp.results.outcome import Evidence, e_value
 
 if TYPE_CHECKING:  # audits load much, and a claim that is unchanged needs none of it

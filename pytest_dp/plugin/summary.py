@@ -15,8 +15,15 @@ from pytest_dp.basics.errors import ClaimError, note_fault
 from pytest_dp.basics.whose_code import write_whole
 from pytest_dp.plugin.claim_session import reports
 from pytest_dp.plugin.terminal import reason, relative
-from pytest_dp.report import github
-from pytest_dp.report.files import FORMATS, Run, format_suffix
+from pytest_dp.report.files import (
+    FORMATS,
+    Run,
+    annotation,
+    append_summary,
+    blame_commands,
+    format_suffix,
+    job_summary,
+)
 from pytest_dp.report.record import Record
 from pytest_dp.report.summary_table import ORDER, STATUSES, table, total, verbose
 
@@ -78,14 +85,14 @@ def _on_github(reporter: pytest.TerminalReporter, records: list[Record]) -> None
     records = [record for record in records if not record.expected]  # those alarm nobody
     root, workspace = reporter.config.rootpath, _workspace(reporter.config)
     for record in (told for claimed in records for told in claimed.all):
-        line = github.annotation(record, relative(root / record.path, workspace))
-        blamed = github.blame_commands(record, lambda path: relative(root / path, workspace))
+        line = annotation(record, relative(root / record.path, workspace))
+        blamed = blame_commands(record, lambda path: relative(root / path, workspace))
         for command in (line, *blamed) if line else ():
             reporter.write_line(command)
     summary = os.environ.get("GITHUB_STEP_SUMMARY")
     if summary and records:
         try:
-            github.append(summary, github.job_summary(records))
+            append_summary(summary, job_summary(records))
         except OSError as error:
             reporter.write_line(f"pytest-dp could not write the job summary: {error}", yellow=True)
 

@@ -15,7 +15,7 @@ from typing import Any, Literal, Self
 
 from pytest_dp.basics.reprs import LINE_WIDTH
 from pytest_dp.report import numbers
-from pytest_dp.report.reproducing import replay_command
+from pytest_dp.report.pair import replay_command
 from pytest_dp.report.violation import counterexample_lines, headline, remedy_sentence, violation
 from pytest_dp.results.outcome import (
     Estimate,

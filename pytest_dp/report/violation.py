@@ -13,8 +13,7 @@ from typing import Any
 
 from pytest_dp.basics.reprs import LINE_WIDTH, plural
 from pytest_dp.report import numbers
-from pytest_dp.report.pair import field, inputs, wrap_lines
-from pytest_dp.report.reproducing import keep, reproduce
+from pytest_dp.report.pair import field, inputs, kept_pair_lines, reproduce_lines, wrap_lines
 from pytest_dp.results.outcome import Risk
 
 TYPE_CHECKING = False
@@ -141,7 +140,9 @@ def violation(result: Result) -> str:
             "another run will show slightly different counts."
         )
     lines += [line for text in said for line in wrap_lines(text)]
-    return "\n".join([*lines, *reproduce(result), *keep(result), *_evidence(result, example)])
+    return "\n".join(
+        [*lines, *reproduce_lines(result), *kept_pair_lines(result), *_evidence(result, example)]
+    )
 
 
 def remedy_sentence(result: Result) -> str:

@@ -16,9 +16,15 @@ from results import BROKEN, COUNT, FOUND, PASSED, Event, rows
 import pytest_dp
 from pytest_dp.claiming.claim import Claim, Promise
 from pytest_dp.privacy import ZeroConcentratedDP
-from pytest_dp.report.files import as_json, code_quality, read_records, sarif
-from pytest_dp.report.github import annotation, job_summary
-from pytest_dp.report.github import blame_commands as blamed_on_github
+from pytest_dp.report.files import (
+    annotation,
+    as_json,
+    blame_commands,
+    code_quality,
+    job_summary,
+    read_records,
+    sarif,
+)
 from pytest_dp.report.html import fragment, page
 from pytest_dp.report.record import Record, junit_properties
 from pytest_dp.report.summary_table import short_finding, table, verbose
@@ -203,7 +209,7 @@ def test_every_report_can_be_written(verdict, number):
     assert page(records, {"python": "3"}).count("<details") >= 4
     shown = [job_summary(records), *(text for text, _ in table(records))]
     for record in records:
-        shown += [annotation(record, name), *blamed_on_github(record, str), *verbose(record)]
+        shown += [annotation(record, name), *blame_commands(record, str), *verbose(record)]
         shown += [fragment(record), *(str(value) for _, value in junit_properties(record))]
     assert all(isinstance(text, str) for text in (*shown, str(result), repr(result)))
 

@@ -11,7 +11,7 @@ from results import COUNT, PASSED, VIOLATION, rows
 
 from pytest_dp.claiming.claim import Claim, Promise
 from pytest_dp.privacy import ApproximateDP
-from pytest_dp.report import github
+from pytest_dp.report import files
 from pytest_dp.report.record import Record
 from pytest_dp.report.summary_table import legend, short_finding, table, total, verbose, verdict
 from pytest_dp.report.violation import headline
@@ -106,7 +106,7 @@ def test_the_strength_of_a_pass():
             told, sign = ("weak", "⚠️") if strength == "weak" else ("pass", "✅")
             assert (passed.strength, verdict(row)) == (strength, told)
             assert any(f"  {told}  " in line for line, _ in table([row]))
-            assert f"| {sign} {told} |" in github.job_summary([row])
+            assert f"| {sign} {told} |" in files.job_summary([row])
             for other in ("violated", "inconclusive"):
                 assert replace(passed, verdict=other).strength == ""
 
@@ -129,19 +129,19 @@ def test_verbose():
 
 
 def test_annotation():
-    line = github.annotation(rows()[0], "src/shop/stats.py")
+    line = files.annotation(rows()[0], "src/shop/stats.py")
     assert line.startswith(
         "::error file=src/shop/stats.py,line=8,"
         "title=Privacy claim violated%3A noisy_count[eps=1.0]::"
         "claimed eps = 1.0, but eps >= 1.89 (99.9999 %25 confidence)%0A%0AS = {output >= 1.0}"
     )
     assert "\n" not in line
-    assert github.annotation(rows()[0], "").startswith("::error line=8,title=")
+    assert files.annotation(rows()[0], "").startswith("::error line=8,title=")
 
 
 def test_annotation_escapes_properties_and_message():
     row = replace(rows()[4], name="f[a,b:c\r\n%]", line=None, headline="50 %, a: b\r\n::error::c")
-    assert github.annotation(row, "a,b:c.py") == (
+    assert files.annotation(row, "a,b:c.py") == (
         "::error file=a%2Cb%3Ac.py,title=Privacy claim not audited%3A f[a%2Cb%3Ac%0D%0A%25]::"
         "50 %25, a: b%0D%0A::error::c"
     )
@@ -154,8 +154,8 @@ def cells_of(markdown):
 
 
 def test_summary():
-    assert github.job_summary([]) == ""
-    text = github.job_summary(rows())
+    assert files.job_summary([]) == ""
+    text = files.job_summary(rows())
     first, *_ = text.splitlines()
     assert first == "## ❌ Privacy: 5 claims, 1 violated, 1 not audited, 1 inconclusive"
     order = ["### ❌ `noisy_count", "### ❌ `mean", "### ⚠️ `sparse", "| verdict |"]
@@ -197,7 +197,7 @@ def test_summary_survives_hostile_text():
         details="````\n</details>\n\x1b[31mred\x1b[0m\n```",
         witness=replace(rows()[0].witness, text="S  = {output == '```'}"),
     )
-    text = github.job_summary([row])
+    text = files.job_summary([row])
     assert {len(line) for line in cells_of(text)} == {5}
     assert "| ```f" not in text
     assert "```a.py::f[a\\|b`c``d <img src=x>]```" in text
@@ -209,7 +209,7 @@ def test_summary_survives_hostile_text():
 
 def test_summary_stays_below_the_limit_of_github():
     large = replace(rows()[0], details="x" * 200_000)
-    text = github.job_summary([large] * 10)
+    text = files.job_summary([large] * 10)
     assert len(text.encode()) < 1024**2
     assert "6 more did not fit here" in text
     assert len(cells_of(text)) == 12
