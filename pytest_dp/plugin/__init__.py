@@ -21,7 +21,6 @@ from pytest_dp.plugin.claim_session import (
     MARKER,
     PLUGIN,
     ClaimSession,
-    Outcomes,
     claim_session_of,
     claims_path,
     has_claims,
@@ -84,8 +83,6 @@ def pytest_configure(config: pytest.Config) -> None:
         from pytest_dp.plugin.options import configure
 
         configure(config)
-    if not hasattr(config, "workerinput"):
-        config.pluginmanager.register(Outcomes(config), "dp_outcomes")
     if claims_on_record(config):
         from pytest_dp.plugin.claims_file import register_claims_file
 

@@ -2,43 +2,44 @@
 
 from __future__ import annotations
 
-import sys
+import math
+import os
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import pytest
 
+from pytest_dp.basics.clocks import QUIET_SECONDS
 from pytest_dp.basics.errors import ClaimError, InconclusiveWarning, PytestDPError
 from pytest_dp.claiming.claim import Claim, expand, variants
-from pytest_dp.claiming.setting_fields import FIELDS, GRADES
-from pytest_dp.plugin.claim_session import MARKER, audits_of, claim_session_of, reports
+from pytest_dp.claiming.setting_fields import GRADES
+from pytest_dp.claiming.settings import NO_LIMIT, Settings
+from pytest_dp.plugin.claim_session import (
+    MARKER,
+    Audit,
+    audits_of,
+    claim_session_of,
+    reports,
+    represent,
+)
 from pytest_dp.plugin.collect import closest_markers, place, read_marker, takes_dp_check
 from pytest_dp.plugin.options import only_changed, settings_of
-from pytest_dp.plugin.terminal import Progress, represent
 from pytest_dp.report.record import Record, claim_fields, junit_properties
-from pytest_dp.report.violation import headline, violation
 from pytest_dp.running.generators import claim_seed
 
 if TYPE_CHECKING:  # audits load much, and a claim that is unchanged needs none of it
     from pytest_dp.auditors.session import AuditResult
 
-FIXED = (
-    "A violation is expected here, by the mark xfail(strict=True), and none was found. If it is "
-    "fixed, take the mark away."
-)
-
-
-UNTOLD = (
-    "A violation is expected here, by the mark xfail(strict=True), and the audit could tell "
-    "nothing: give it more samples or seconds."
-)
-
 
 def audit_or_look_up(
     item: pytest.Item, mechanism: Any, claim: Claim, keywords: Mapping[str, Any]
 ) -> None:
-    """Audit a claim, unless it passed before and nothing has changed since, if that is wanted."""
+    """Audit the claim of a generated item; with ``--dp-changed`` only if it has not passed before.
+
+    Raises PrivacyViolation or InconclusiveAudit, as `conclude_audit`.
+    """
     __tracebackhide__ = True
     looked = None
     if only_changed(item.config):
@@ -46,15 +47,12 @@ def audit_or_look_up(
 
         looked = PassLookup(item, mechanism, claim, place(item))
     if looked is not None and looked.record is not None:
-        audits = audits_of(item)
-        audits.made.append((1, mechanism, claim, looked.result))
-        audits.records.append((looked.record, looked.result))
+        audits_of(item).ended.append(Audit(1, claim, looked.result, looked.record))
         item.user_properties += junit_properties(looked.record)
         return
-    conclude_audit(item, run_audit(item, mechanism, claim, keywords))
+    conclude_audit(item, claim, run_audit(item, mechanism, claim, keywords))
     if looked is not None:
-        ((record, _),) = audits_of(item).records
-        looked.keep(record)
+        looked.keep(audits_of(item).ended[-1].record)
 
 
 def run_audit(
@@ -64,9 +62,9 @@ def run_audit(
     keywords: Mapping[str, Any],
     number: int = 1,
 ) -> AuditResult:
-    """Audit a claim of these keywords with the settings of this run.
+    """Audit a claim with the settings of this run, keep what later runs use, and return the result.
 
-    `number` counts the audits of a test.
+    `keywords` are those of the claim, and `number` counts the audits of a test from 1.
     """
     from pytest_dp.auditors import run
     from pytest_dp.plugin.earlier import Earlier, with_file
@@ -75,23 +73,22 @@ def run_audit(
     settings = settings_of(item.config, claim)
     if number > 1 and settings.seed is None:
         settings = replace(settings, seed=claim_seed(f"{item.nodeid}#{number}", mechanism))
-    ends_early = settings.method.name in FIELDS["margin"].methods and settings.margin > 1
-    goal = claim.promise.guarantee.with_noise_over(settings.margin) if ends_early else None
     earlier = Earlier(item, number, claim, mechanism, settings)
     root, stderr = item.config.rootpath, claim_session_of(item.config).stderr
-    shown = Progress(item.config, item.name, settings.max_seconds, goal)
+    shown = Progress(item.config, item.name, settings.max_seconds)
     with shown as progress, deadline.writing_to(stderr):
         # an audit needs time to say how far it is
         show = progress.show if progress.writer is not None else None
         result = run(claim, mechanism, settings, item.nodeid, root, show, earlier.past)
     earlier.keep(result)
-    result = with_file(item, number, mechanism, keywords, result)
-    audits_of(item).made.append((number, mechanism, claim, result))
-    return result
+    return with_file(item, number, mechanism, keywords, result)
 
 
-def conclude_audit(item: pytest.Item, result: AuditResult) -> None:
-    """Keep the result for the table, and fail the test if the claim is broken."""
+def conclude_audit(item: pytest.Item, claim: Claim, result: AuditResult, number: int = 1) -> None:
+    """Keep the result for the table; raise or warn if it is not a pass that is good enough.
+
+    Raises PrivacyViolation, or InconclusiveAudit where ``at_least`` asks for more.
+    """
     __tracebackhide__ = True
     from pytest_dp.auditors.session import InconclusiveAudit, PrivacyViolation
 
@@ -100,35 +97,33 @@ def conclude_audit(item: pytest.Item, result: AuditResult) -> None:
     record = Record.of(result, item.nodeid, path, line, pictures=drawn)
     settings = settings_of(item.config, result.claim)
     record = replace(record, too_little=_too_little(result, settings.at_least))
-    audits_of(item).records.append((record, result))
+    audits_of(item).ended.append(Audit(number, claim, result, record))
     item.user_properties += [
         said for said in junit_properties(record) if said not in item.user_properties
     ]
     if result.violated:
-        raise PrivacyViolation(violation(result), result)
-    told_nothing = result.verdict == "inconclusive"
-    if record.too_little or (told_nothing and settings.at_least != GRADES[0]):
-        untold = _untold(item, result.claim) if told_nothing else ""
-        said = headline(result), result.reason, record.too_little, untold
-        raise InconclusiveAudit("\n".join(filter(None, said)))
-    if told_nothing:
-        item.warn(InconclusiveWarning(f"{item.nodeid}: {headline(result)}; {result.reason}"))
+        raise PrivacyViolation(record.details, result)
+    is_inconclusive = result.verdict == "inconclusive"
+    if record.too_little or (is_inconclusive and settings.at_least != GRADES[0]):
+        asked = _what_asks_for_a_pass(item, result.claim, settings) if is_inconclusive else ""
+        lines = record.headline, result.reason, record.too_little, asked
+        raise InconclusiveAudit("\n".join(filter(None, lines)))
+    if is_inconclusive:
+        item.warn(InconclusiveWarning(f"{item.nodeid}: {record.headline}; {result.reason}"))
 
 
-def _untold(item: pytest.Item, claim: Claim) -> str:
-    """Return why an audit that told nothing fails its test, and what to do."""
-    asked = settings_of(item.config, claim).at_least
-    lenient = replace(claim, effort={**claim.effort, "at_least": GRADES[0]})
+def _what_asks_for_a_pass(item: pytest.Item, claim: Claim, settings: Settings) -> str:
+    """Return why an inconclusive audit fails its test, and what to do."""
     profile = claim_session_of(item.config).profile
     by = f" (profile {profile})" if profile and "at_least" not in claim.effort else ""
-    said = f"at_least={asked!r}{by} asks for a pass: do what the line above says"
-    if settings_of(item.config, lenient).at_least != GRADES[0]:  # options ask for it
-        return f"{said}."
-    return f"{said}, or accept that nothing is known, with at_least={GRADES[0]!r} in the claim."
+    return (
+        f"at_least={settings.at_least!r}{by} asks for a pass: do what the line above says, or ask "
+        f"for less, with at_least={GRADES[0]!r}."
+    )
 
 
 def _too_little(result: AuditResult, at_least: str) -> str:
-    """Return why a pass is worth too little to be one; empty if it is not."""
+    """Return why a pass has a lower grade than `at_least`, and what may help; empty if not."""
     is_pass = result.verdict == "no violation"
     if not is_pass or GRADES.index(result.strength) >= GRADES.index(at_least):
         return ""
@@ -154,7 +149,7 @@ def _remedy(result: AuditResult, at_least: str) -> str:
 
 
 def checker(request: pytest.FixtureRequest) -> Any:
-    """Return the function that the fixture ``dp_check`` gives to a test."""
+    """Return the function that the fixture ``dp_check`` gives to a test; fail without a marker."""
     item: pytest.Item = request.node
     markers = closest_markers(item)
     if not markers:
@@ -175,7 +170,7 @@ def checker(request: pytest.FixtureRequest) -> Any:
             written = _merge_keywords(keywords, overrides)
             audits.claim = _one_claim(written)
             result = run_audit(item, mechanism, audits.claim, written, audits.calls)
-            conclude_audit(item, result)
+            conclude_audit(item, audits.claim, result, audits.calls)
         except PytestDPError as error:
             raise error.with_traceback(None) from None
         return result
@@ -184,10 +179,10 @@ def checker(request: pytest.FixtureRequest) -> Any:
 
 
 def before(item: pytest.Item) -> None:
-    """Forget earlier runs of a marked test, and refuse a marker that makes no sense."""
+    """Forget audits of earlier runs of a test; raise ClaimError if its marker makes no sense."""
     audits = audits_of(item)
     whose = audits.unaudited
-    audits.made, audits.records, audits.calls, audits.is_uncalled = [], [], 0, False
+    audits.ended, audits.calls, audits.is_uncalled = [], 0, False
     if not hasattr(item, "declaration"):  # a generated item has a marker of its own
         for marker in (marker for marker in item.own_markers if marker.name == MARKER):
             variants(read_marker(marker))
@@ -211,25 +206,15 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
     ours = isinstance(error, PytestDPError)
     if ours and (call.when == "setup" or call.excinfo is None):
         report.longrepr = represent(error, item.config, item.path, place(item)[1])  # type: ignore[arg-type]
-    if (
-        hasattr(report, "wasxfail")
-        and _is_a(error, "InconclusiveAudit")
-        and _expects_violation(item)
-    ):
-        del report.wasxfail  # what is not known to be broken is not the violation that was expected
-        report.outcome = "failed"
-        report.longrepr = f"{UNTOLD}\n{error}"
     is_fixed = str(report.longrepr).startswith("[XPASS(strict)]")
-    if is_fixed and (found := audits_of(item).records):
-        told = UNTOLD if found[-1][0].status == "inconclusive" else FIXED
-        report.longrepr = f"{told}\n{report.longrepr}"
+    is_verdict = ours and isinstance(error, AssertionError)  # the claim was audited
     # Whatever else went wrong around a generated item, its claim was not audited.
     unaudited = ours or (report.failed and hasattr(item, "declaration") and not is_fixed)
     if call.when != "call" and not (unaudited and call.when == "setup"):
         return
     passed = report.outcome != "failed"  # for an xfail, a violation is no alarm
-    records = _of_results(item, error, passed)
-    if unaudited and not _is_a(error, "PrivacyViolation", "InconclusiveAudit"):
+    records = _records_of_audits(item, error, passed)
+    if unaudited and not is_verdict:
         path, line = place(item)
         message = str(error) if ours else f"{type(error).__name__}: {error}"
         record = Record.of_error(item.nodeid, path, line, message, seconds=call.duration)
@@ -240,25 +225,14 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
         report.__dict__["dp_records"] = [record.as_dict() for record in records]
 
 
-def _is_a(error: BaseException | None, *names: str) -> bool:
-    """Return whether an error is the verdict of an audit; its module is loaded only then."""
-    module = sys.modules.get("pytest_dp.auditors.session")
-    return any(isinstance(error, getattr(module, name)) for name in names if module is not None)
-
-
-def _expects_violation(item: pytest.Item) -> bool:
-    """Return whether a strict mark says that the test fails, by whatever error."""
-    strict = item.config.getini("xfail_strict")
-    marks = [mark.kwargs for mark in item.iter_markers("xfail")]
-    return any(mark.get("strict", strict) and not mark.get("raises") for mark in marks)
-
-
-def _of_results(item: pytest.Item, error: BaseException | None, passed: bool) -> list[Record]:
-    """Return records of what was audited; violations that fail no test are expected ones."""
+def _records_of_audits(
+    item: pytest.Item, error: BaseException | None, passed: bool
+) -> list[Record]:
+    """Return the records of a test's audits; violations that fail no test are expected ones."""
     records = []
-    for record, result in audits_of(item).records:
-        raised = getattr(error, "result", None) is result
-        records.append(replace(record, expected=result.violated and (passed or not raised)))
+    for audit in audits_of(item).ended:
+        is_expected = passed or getattr(error, "result", None) is not audit.result
+        records.append(replace(audit.record, expected=audit.result.violated and is_expected))
     return records
 
 
@@ -279,3 +253,61 @@ def _one_claim(keywords: dict[str, Any]) -> Claim:
             "parameter one value, or put the list into the marker for one test each."
         )
     return claims[0]
+
+
+class Progress:
+    """A sign of life during long audits, on a terminal only.
+
+    ``[count[eps=1.0]: 120,000 samples, 4 of 60 s, detects 1.4]``. The text is removed when the
+    audit ends, so that nothing of it stays in the line or in a log.
+    """
+
+    def __init__(self, config: pytest.Config, name: str, max_seconds: float) -> None:
+        self.name = name
+        self.limit = f" of {max_seconds:g}" if max_seconds < NO_LIMIT else ""
+        self.shown = 0
+        self.capture = config.pluginmanager.get_plugin("capturemanager")
+        reporter = config.pluginmanager.get_plugin("terminalreporter")
+        is_worker = "PYTEST_XDIST_WORKER" in os.environ
+        is_seen = not is_worker and getattr(reporter, "isatty", False)
+        writer = config.get_terminal_writer() if is_seen else None
+        self.writer = writer if writer is not None and writer.hasmarkup else None
+
+    def show(self, runs: int, seconds: float, caught: float | None = None) -> None:
+        """Replace the text that is shown, where there is room for it in the line.
+
+        `caught` is the smallest true loss that would have been caught by now, in nats.
+        """
+        if self.writer is None or seconds < QUIET_SECONDS:
+            return
+        clock = f"{seconds:.0f}{self.limit} s"
+        text = f"{self.name}: {runs:,} samples, {clock}"
+        if caught is not None and math.isfinite(caught):
+            text += f", detects {caught:.3g}"
+        room = self.writer.fullwidth - self.writer.width_of_current_line - len(" []")
+        text = text if len(text) < room else clock
+        if len(text) < room:
+            self._take_back()
+            self._write(f" [{text}]")
+            self.shown = len(f" [{text}]")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._take_back()
+
+    def _take_back(self) -> None:
+        if self.shown:
+            self._write(f"\x1b[{self.shown}D\x1b[K")
+            self.shown = 0
+
+    def _write(self, text: str) -> None:
+        if self.writer is None:
+            return
+        # Straight to the stream: the writer would count these characters as part of the line.
+        stream = self.writer._file  # noqa: SLF001
+        # While a test runs, what is written to the terminal would be captured.
+        with self.capture.global_and_fixture_disabled() if self.capture else nullcontext():
+            stream.write(text)
+            stream.flush()

@@ -1,4 +1,4 @@
-"""The state of one run of pytest, its outcomes with the hook for them, and how options are read.
+"""The state of one run of pytest, how options are read, and our errors as pytest shows them.
 
 Every run of pytest loads this module, so it imports next to nothing.
 """
@@ -6,16 +6,21 @@ Every run of pytest loads this module, so it imports next to nothing.
 from __future__ import annotations
 
 import os
+import re
 import sys
+import textwrap
+import warnings
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
+from _pytest._code.code import ReprEntry, ReprExceptionInfo, ReprFileLocation, ReprTraceback
 
+from pytest_dp.basics.errors import InconclusiveWarning, PytestDPError
 from pytest_dp.claiming.setting_fields import OPTIONS
 
 if TYPE_CHECKING:
@@ -25,16 +30,29 @@ MARKER = "dp_claim"
 PLUGIN = "dp_session"
 """The name under which pytest knows the `ClaimSession`."""
 _CLAIMS = "__dp_claims__"
+MAX_SOURCE_LINES = 24
+"""Lines of a claim's source in a failure. More hide what is wrong; fewer leave out the end of a
+claim."""
+
+_WITHOUT_CONFIDENCE = re.compile(r" \([^()]* confidence\)$")
+
+
+class Audit(NamedTuple):
+    """An audit of a test that has ended."""
+
+    number: int
+    """Its place among the audits of the test, from 1."""
+    claim: Any
+    """The claim as written."""
+    result: Any
+    record: Any
 
 
 @dataclass(slots=True)
 class Audits:
     """The audits of one test."""
 
-    made: list[tuple[int, Any, Any, Any]] = field(default_factory=list)
-    """The number of each audit, the mechanism, the claim as written, and the result."""
-    records: list[tuple[Any, Any]] = field(default_factory=list)
-    """The record of each audit that ended, and its result."""
+    ended: list[Audit] = field(default_factory=list)
     calls: int = 0
     """How often ``dp_check`` was called."""
     claim: Any = None
@@ -46,20 +64,32 @@ class Audits:
 
 
 class ClaimSession:
-    """The state of a run, from the time when pytest loads this plugin.
+    """The state of a run, from the time when pytest loads this plugin, and outcomes of its claims.
+
+    Workers of pytest-xdist have a session too; reports of tests reach that of the main process.
 
     Attributes
     ----------
     parser : pytest.Parser
         It knows what options are called, and which of them take values.
     profile : str
-        The name of the profile of this run, where it says anything.
+        The name of the profile of this run, where it sets anything.
     stderr : int or None
         A copy of the file descriptor of errors, from before pytest captured it.
     searched : set of Collector
         Modules of which pytest looked at each name, which it does not for doctests.
     audits : dict
-        The `Audits` of each test.
+        The `Audits` of each test that this process runs.
+    reports : dict
+        The last report of each test that audited a claim, by its node id.
+    started : dict
+        File and line of each test that was started.
+    files : list of Path
+        The files of ``--dp-report`` to write.
+    problems : list of str
+        What went wrong in reporting, which fails the run.
+    tested : set of Path
+        Files with claims that tests came of, whether they are run or not.
     """
 
     def __init__(self, parser: pytest.Parser) -> None:
@@ -68,15 +98,26 @@ class ClaimSession:
         self.stderr: int | None = None
         self.searched: set[pytest.Collector] = set()
         self.audits: dict[pytest.Item, Audits] = {}
+        self.reports: dict[str, pytest.TestReport] = {}
+        self.started: dict[str, tuple[str, int]] = {}
+        self.files: list[Path] = []
+        self.problems: list[str] = []
+        self.tested: set[Path] = set()
         self._config: Any = None
+        self._session: pytest.Session | None = None
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_configure(self, config: pytest.Config) -> None:
-        """Keep `config`, and a copy of standard error from before pytest captures it."""
+        """Keep `config`, and a copy of standard error; check the files of reports."""
         self._config = config
         with suppress(OSError):  # there is none
             self.stderr = os.dup(2)
             config.add_cleanup(partial(os.close, self.stderr))
+        if reports(config) and not hasattr(config, "workerinput"):
+            from pytest_dp.plugin.summary import report_files
+
+            files = report_files(config)
+            self.files = [] if config.option.collectonly else files
 
     @cached_property
     def typed(self) -> frozenset[str]:
@@ -84,6 +125,80 @@ class ClaimSession:
         by_files = vars(self.parser.parse_known_args(self._config.getini("addopts")))
         given = vars(self._config.option).items()
         return frozenset(name for name, value in given if value != by_files.get(name))
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection(self) -> None:
+        """Remove reports of earlier runs: should this run be killed, they are not its own."""
+        for file in self.files:
+            with suppress(OSError):  # writing will say why
+                file.unlink()
+
+    def pytest_itemcollected(self, item: pytest.Item) -> None:
+        """Note whose claims are tests."""
+        if hasattr(item, "declaration"):
+            self.tested.add(item.path)
+
+    def pytest_runtest_logstart(self, nodeid: str, location: tuple[str, int | None, str]) -> None:
+        """Note where a test is, which nothing else says of it once a worker has crashed."""
+        self.started[nodeid] = location[0], (location[1] or 0) + 1
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_handlecrashitem(self, crashitem: str, report: pytest.TestReport) -> None:
+        """Make an error of the claim at which a worker of pytest-xdist crashed."""
+        path, line = self.started.get(crashitem, (report.location[0], 1))
+        with suppress(OSError):
+            if b"claim" in (self._config.rootpath / path).read_bytes():
+                from pytest_dp.report.record import Record
+
+                why = f"This claim was not audited: {report.longrepr}."
+                advice = "Run it without pytest-xdist to see where: -n 0."
+                record = Record.of_error(crashitem, path, line, f"{why} {advice}")
+                report.__dict__["dp_records"] = [record.as_dict()]
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Keep the report of a claim, in the main process; that of a rerun takes its place."""
+        if hasattr(report, "dp_records") and not hasattr(self._config, "workerinput"):
+            self.reports[report.nodeid] = report
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Write the files of reports, also where no claim was met; call the hook of others."""
+        if not self.reports and not self.files:
+            return
+        from pytest_dp.plugin.summary import report_records, write_reports
+
+        records = report_records(self.reports.values())
+        try:
+            session.config.hook.pytest_dp_report(records=records, config=session.config)
+        except Exception as error:  # of others; what was found is shown in any case
+            self.problems.append(f"pytest_dp_report of another plugin failed: {reason(error)}")
+        self.problems += write_reports(self.files, records, session.config)
+        self._session = session
+        self._fail_for_problems()
+
+    def _fail_for_problems(self) -> None:
+        """Let the run fail if something could not be reported."""
+        session = self._session
+        if self.problems and session and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Print the table of claims; on GitHub, write annotations and the job summary as well."""
+        if self.reports:
+            from pytest_dp.plugin.summary import report_records, show_table
+
+            self.problems += show_table(terminalreporter, report_records(self.reports.values()))
+            self._fail_for_problems()
+        for file in self.files:
+            if not any(f"--dp-report={file} " in problem for problem in self.problems):
+                terminalreporter.write_line(f"report of the privacy claims: {file}")
+        for line in _not_collected(self._config, self.tested):
+            terminalreporter.write_line(line, yellow=True)
+        faults = sys.modules.get("pytest_dp.basics.errors")
+        for line in faults.pop_noted() if faults is not None else ():  # those of no audit
+            terminalreporter.write_line(line, yellow=True)
+        for problem in self.problems:
+            terminalreporter.write_line(f"ERROR: {problem}", red=True, bold=True)
+            count_as_error(terminalreporter, "pytest-dp", problem)
 
 
 def claim_session_of(config: pytest.Config) -> ClaimSession:
@@ -155,108 +270,6 @@ def pytest_dp_report(records: Sequence[Record], config: pytest.Config) -> None:
     """
 
 
-class Outcomes:
-    """Outcomes of the claims of one session: the last report of each test that audited one."""
-
-    def __init__(self, config: pytest.Config) -> None:
-        self.reports: dict[str, pytest.TestReport] = {}
-        self.root = config.rootpath
-        self.started: dict[str, tuple[str, int]] = {}
-        self.files: list[Path] = []
-        self.problems: list[str] = []
-        self.session: pytest.Session | None = None
-        self.audited: set[Path] = set()
-        """Files with claims that tests came of, whether they are run or not."""
-        if reports(config):
-            from pytest_dp.plugin.summary import report_files
-
-            files = report_files(config)
-            self.files = [] if config.option.collectonly else files
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_collection(self) -> None:
-        """Take reports of earlier runs away: should this one be killed, they are not its own."""
-        if self.files:
-            from pytest_dp.plugin.summary import remove_reports
-
-            remove_reports(self.files)
-
-    def pytest_itemcollected(self, item: pytest.Item) -> None:
-        """Note whose claims are tests."""
-        if hasattr(item, "declaration"):
-            self.audited.add(item.path)
-
-    def pytest_runtest_logstart(self, nodeid: str, location: tuple[str, int | None, str]) -> None:
-        """Note where a test is, which nothing else says of it once a worker has crashed."""
-        self.started[nodeid] = location[0], (location[1] or 0) + 1
-
-    @pytest.hookimpl(optionalhook=True)
-    def pytest_handlecrashitem(self, crashitem: str, report: pytest.TestReport) -> None:
-        """Make an error of the claim at which a worker of pytest-xdist crashed."""
-        path, line = self.started.get(crashitem, (report.location[0], 1))
-        with suppress(OSError):
-            if b"claim" in (self.root / path).read_bytes():
-                from pytest_dp.report.record import Record
-
-                why = f"This claim was not audited: {report.longrepr}."
-                advice = "Run it without pytest-xdist to see where: -n 0."
-                record = Record.of_error(crashitem, path, line, f"{why} {advice}")
-                report.__dict__["dp_records"] = [record.as_dict()]
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Keep the report; that of a later rerun takes its place."""
-        if hasattr(report, "dp_records"):
-            self.reports[report.nodeid] = report
-
-    def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Write what is wanted as files, also where no claim was met; call the hook of others."""
-        if not self.reports and not self.files:
-            return
-        from pytest_dp.plugin.summary import report_records
-        from pytest_dp.plugin.terminal import reason
-
-        records = report_records(self.reports.values())
-        try:
-            session.config.hook.pytest_dp_report(records=records, config=session.config)
-        except Exception as error:  # of others; what was found is told in any case
-            self.problems.append(f"pytest_dp_report of another plugin failed: {reason(error)}")
-        if self.files:
-            from pytest_dp.plugin.summary import write_reports
-
-            self.problems += write_reports(self.files, records, session.config)
-        self.session = session
-        if self.problems:
-            self.fail(session)
-
-    def fail(self, session: pytest.Session) -> None:
-        """Let the run fail for what could not be told."""
-        if session.exitstatus == pytest.ExitCode.OK:
-            session.exitstatus = pytest.ExitCode.TESTS_FAILED
-
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Print the table of claims; on GitHub, write annotations and the job summary as well."""
-        if self.reports:
-            from pytest_dp.plugin.summary import report_records, show_table
-
-            failed = show_table(terminalreporter, report_records(self.reports.values()))
-            self.problems += failed
-            if failed and self.session is not None:
-                self.fail(self.session)
-        for file in self.files:
-            if not any(f"--dp-report={file} " in problem for problem in self.problems):
-                terminalreporter.write_line(f"report of the privacy claims: {file}")
-        for line in _not_collected(terminalreporter.config, self.audited):
-            terminalreporter.write_line(line, yellow=True)
-        faults = sys.modules.get("pytest_dp.basics.errors")
-        for line in faults.pop_noted() if faults is not None else ():  # those of no audit
-            terminalreporter.write_line(line, yellow=True)
-        for problem in self.problems:
-            from pytest_dp.plugin.terminal import count_as_error
-
-            terminalreporter.write_line(f"ERROR: {problem}", red=True, bold=True)
-            count_as_error(terminalreporter, "pytest-dp", problem)
-
-
 def _not_collected(config: pytest.Config, audited: Collection[Path]) -> list[str]:
     """Return a line for imported files with claims that no test of a whole run audits."""
     declaration = sys.modules.get("pytest_dp.declaration")
@@ -264,7 +277,6 @@ def _not_collected(config: pytest.Config, audited: Collection[Path]) -> list[str
     if declaration is None or chosen or config.option.collectonly:
         return []
     from pytest_dp.basics.whose_code import is_project_file
-    from pytest_dp.plugin.terminal import relative
 
     declared: dict[str, tuple[Any, Any]] = declaration.DECLARED
     files = {
@@ -279,3 +291,74 @@ def _not_collected(config: pytest.Config, audited: Collection[Path]) -> list[str
         if is_project_file(str(file)) and config.rootpath in file.parents
         for place in [relative(file, config.rootpath)]
     ]
+
+
+def represent(
+    error: PytestDPError | InconclusiveWarning, config: pytest.Config, path: Path, line: int
+) -> ReprExceptionInfo:
+    """Return the claim's source, the message, and where it is; built of what pytest itself prints.
+
+    These classes survive the way from an xdist worker, give the line of the short summary and the
+    JUnit message, and are coloured like any other failure.
+    """
+    from pytest_dp.auditors.audit_result import PrivacyViolation  # it loads NumPy
+
+    shown = relative(path, config.rootpath)
+    kind = type(error).__name__
+    message = f"{kind}: {error}"
+    summary = message.partition("\n")[0]
+    lines = [f"    {text}".rstrip() for text in decorator_source(path, line)]
+    lines += [""] if lines else []
+    lines += [f"E   {text}".rstrip() for text in message.splitlines()]
+    last = _WITHOUT_CONFIDENCE.sub("", summary) if isinstance(error, PrivacyViolation) else kind
+    place = ReprFileLocation(shown, line, last)
+    entry = ReprEntry(lines, None, None, place, "long")
+    return ReprExceptionInfo(
+        reprcrash=ReprFileLocation(shown, line, summary),
+        reprtraceback=ReprTraceback([entry], None, "long"),
+    )
+
+
+def warn_without_failing(item: pytest.Item, message: str) -> None:
+    """Warn that an optional step failed; filters that make errors of warnings fail no test."""
+    warning = pytest.PytestCacheWarning(message)
+    try:
+        item.warn(warning)
+    except pytest.PytestCacheWarning:
+        path, line, _ = item.reportinfo()
+        said = warnings.WarningMessage(warning, type(warning), str(path), (line or 0) + 1)
+        told = {"warning_message": said, "nodeid": item.nodeid, "when": "runtest", "location": None}
+        item.ihook.pytest_warning_recorded.call_historic(kwargs=told)
+
+
+def count_as_error(reporter: pytest.TerminalReporter, name: str, message: str) -> None:
+    """Let the last lines count what no test could fail with: they are as red as the run."""
+    place = ReprFileLocation(name, 1, message.partition("\n")[0])
+    told = ReprExceptionInfo(ReprTraceback([], None, "long"), place)  # pytest 8.4 shows no text
+    report = pytest.TestReport(name, (name, None, name), {}, "failed", told, "teardown")
+    reporter.stats.setdefault("error", []).append(report)
+
+
+def reason(error: Exception) -> str:
+    """Say why a file, or another step, failed, without names of temporary files."""
+    if isinstance(error, OSError):
+        return error.strerror or str(error)
+    return f"{type(error).__name__}: {error}"
+
+
+def relative(path: Path, root: Path) -> str:
+    """Return a path as seen from `root`, with forward slashes."""
+    try:
+        return Path(os.path.relpath(path, root)).as_posix()
+    except ValueError:  # another drive
+        return path.as_posix()
+
+
+def decorator_source(path: Path, line: int) -> list[str]:
+    """Return the lines from the decorator to the signature that it stands on."""
+    try:
+        after = path.read_text(encoding="utf-8").splitlines()[line - 1 :][:MAX_SOURCE_LINES]
+    except (OSError, UnicodeDecodeError):
+        return []
+    heads = (n for n, text in enumerate(after, 1) if re.match(r"\s*(async )?(def|class) ", text))
+    return textwrap.dedent("\n".join(after[: next(heads, 1)])).splitlines()

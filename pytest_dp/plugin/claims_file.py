@@ -17,8 +17,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_dp.basics.errors import ClaimsFileError
-from pytest_dp.plugin.claim_session import MARKER, audits_of, claim_session_of, claims_path, ini
-from pytest_dp.plugin.terminal import count_as_error
+from pytest_dp.plugin.claim_session import (
+    MARKER,
+    audits_of,
+    claim_session_of,
+    claims_path,
+    count_as_error,
+    ini,
+)
 
 if TYPE_CHECKING:
     from pytest_dp.report.record import Record
@@ -124,7 +130,7 @@ class ClaimsFile:
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Send along what was audited; fail a test whose claim is less than on record."""
         report = yield
-        if call.when == "call" and audits_of(item).made:
+        if call.when == "call" and audits_of(item).ended:
             from pytest_dp.plugin.claims_judged import compare_with_record, entries_of
 
             entries = entries_of(self, item, call, report)

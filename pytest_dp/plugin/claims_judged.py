@@ -15,11 +15,10 @@ import pytest
 from pytest_dp.basics.errors import ClaimsFileError, WeakenedClaim
 from pytest_dp.basics.reprs import plural
 from pytest_dp.claiming.claim import Claim
-from pytest_dp.plugin.claim_session import audits_of, claim_session_of
+from pytest_dp.plugin.claim_session import audits_of, claim_session_of, relative, represent
 from pytest_dp.plugin.claims_file import ClaimsFile
 from pytest_dp.plugin.collect import place
 from pytest_dp.plugin.options import settings_of_files
-from pytest_dp.plugin.terminal import relative, represent
 from pytest_dp.records.entries import Entry, entry, load_entries, write_entries
 from pytest_dp.records.judging import (
     Collected,
@@ -75,11 +74,11 @@ def entries_of(
     known = seen.tests.get(item.nodeid, {}).get("entry") or {}
     before = {name: known[name] for name in ("effort", "params") if name in known}
     entries = []
-    for number, _, claim, result in audits_of(item).made:
+    for audit in audits_of(item).ended:
         # As it was before: runs may leave something in what functions name.
-        of_claim = _entry(item, claim, result.claim.promise) | before
-        expected = result.violated and (report.outcome != "failed" or result is not raised)
-        entries.append((number, of_claim, expected))
+        of_claim = _entry(item, audit.claim, audit.result.claim.promise) | before
+        is_expected = report.outcome != "failed" or audit.result is not raised
+        entries.append((audit.number, of_claim, audit.result.violated and is_expected))
     return entries
 
 
@@ -129,9 +128,9 @@ def conclude_claims(seen: ClaimsFile, session: pytest.Session) -> None:
     if not seen.failures:
         return
     session.exitstatus = pytest.ExitCode.TESTS_FAILED
-    outcomes: Any = seen.config.pluginmanager.get_plugin("dp_outcomes")
+    reports: dict[str, Any] = claim_session_of(seen.config).reports
     for record in seen.failures:
-        outcomes.reports[record.nodeid] = SimpleNamespace(dp_records=[record.as_dict()])
+        reports[record.nodeid] = SimpleNamespace(dp_records=[record.as_dict()])
 
 
 def _compare(seen: ClaimsFile) -> None:

@@ -18,8 +18,7 @@ from pytest_dp.claiming.claim import Claim, distinct_labels, expand, variants
 from pytest_dp.claiming.keywords import read_keywords
 from pytest_dp.claiming.more_declarations import Claimed, Claims
 from pytest_dp.declaration import ATTRIBUTE, DECLARED, Declaration
-from pytest_dp.plugin.claim_session import MARKER, audits_of, has_claims
-from pytest_dp.plugin.terminal import relative, represent
+from pytest_dp.plugin.claim_session import MARKER, audits_of, has_claims, relative, represent
 
 LOST = (
     "This claim is lost, so nothing would be audited: no name of the module stands for the {} that "

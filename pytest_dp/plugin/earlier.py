@@ -30,8 +30,8 @@ from pytest_dp.claiming.setting_fields import is_strategy
 from pytest_dp.claiming.settings import NAMES, Settings
 from pytest_dp.data.relations import Pair
 from pytest_dp.pairs import resolve_promise
+from pytest_dp.plugin.claim_session import reason, warn_without_failing
 from pytest_dp.plugin.options import accumulates, settings_of
-from pytest_dp.plugin.terminal import reason, warn_without_failing
 from pytest_dp.records.evidence_store import FOLDER, Store, StoredRun, file_name, total_evidence
 from pytest_dp.records.identity import identity, is_outside, project_digest, text_of
 from pytest_dp.report import numbers

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from textwrap import wrap
-from urllib.parse import quote
 
 import pytest
 
 from pytest_dp.basics.errors import ClaimError, note_fault
 from pytest_dp.basics.whose_code import write_whole
-from pytest_dp.plugin.claim_session import reports
-from pytest_dp.plugin.terminal import reason, relative
+from pytest_dp.plugin.claim_session import reason, relative, reports
 from pytest_dp.report.files import (
     FORMATS,
     Run,
@@ -114,13 +111,6 @@ def report_files(config: pytest.Config) -> list[Path]:
     return list(files)
 
 
-def remove_reports(files: Iterable[Path]) -> None:
-    """Take the reports of an earlier run away; where that fails, writing will say why."""
-    for file in files:
-        with suppress(OSError):
-            file.unlink()
-
-
 def write_reports(
     files: Iterable[Path], records: Sequence[Record], config: pytest.Config
 ) -> list[str]:
@@ -132,14 +122,11 @@ def write_reports(
     def located(path: str) -> str:
         return relative(config.rootpath / path, _workspace(config))
 
-    def linked(path: str) -> str:
-        return quote(relative(config.rootpath / path, file.parent))
-
     problems = []
     for file in files:
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
-            text = FORMATS[format_suffix(file)](records, Run(located, linked))
+            text = FORMATS[format_suffix(file)](records, Run(located))
             write_whole(file, text.encode("utf-8", "backslashreplace"))
         except Exception as error:  # what one of them stumbles over costs no other
             note_fault(error, f"writing {file}")

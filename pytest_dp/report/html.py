@@ -7,7 +7,7 @@ which `pytest_dp.report.drawings` draws.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from html import escape
@@ -39,13 +39,11 @@ def page(
     records: Sequence[Record],
     versions: Mapping[str, str],
     now: datetime | None = None,
-    *,
-    linked: Callable[[str], str] = str,
 ) -> str:
     """Return the report of a run as one HTML document.
 
     Records that a test expects to be broken are only mentioned. `versions` says what ran, and in
-    which version; `now` is in UTC. `linked` leads from a file of the project to its address.
+    which version; `now` is in UTC.
     """
     now = now or clocks.now()
     claims = sorted((record for record in records if not record.expected), key=_rank)
@@ -62,7 +60,7 @@ def page(
     if expected:
         names = ", ".join(map(_name, expected))
         body.append(f"<p>Broken, as the test expects: {names}.</p>")
-    body += [_details_of_claim(number, record, linked) for number, record in enumerate(claims, 1)]
+    body += [_details_of_claim(number, record) for number, record in enumerate(claims, 1)]
     return _document(_text(title), "\n".join([*body, "</main>"]))
 
 
@@ -125,25 +123,15 @@ def _verdict_tag(tag: str, record: Record) -> str:
     return f'<{tag} class="dp-verdict dp-{look.style}">{look.sign} {_text(finding)}</{tag}>'
 
 
-def _details_of_claim(number: int, record: Record, linked: Callable[[str], str]) -> str:
-    """Return all that is known of a claim; open at once if something is wrong with it."""
+def _details_of_claim(number: int, record: Record) -> str:
+    """Return a claim with all its facts, folded unless something is wrong with it."""
     passed = record.status in PASSING and record.strength not in LOW_CONFIDENCE
     is_open = "" if passed and not record.beyond else " open"
     return (
         f"<details{is_open}><summary>"
         f"{_verdict_tag('span', record)} {_name(record.name)}</summary>\n"
         f'<div id="claim-{number}"><p class="dp-soft">{_text(record.place)}</p>{_details(record)}'
-        f"{_pairs(record, linked)}</div></details>\n"
-    )
-
-
-def _pairs(record: Record, linked: Callable[[str], str]) -> str:
-    """Return links to the files that have counterexamples as tests."""
-    return "".join(
-        f'<p>The pair as a test: <a href="{_text(linked(told.pair_file))}">'
-        f"{_name(told.pair_file)}</a></p>"
-        for told in record.all
-        if told.pair_file
+        "</div></details>\n"
     )
 
 

@@ -11,7 +11,7 @@ import sys
 import pytest
 from projects import laplace
 
-from pytest_dp.plugin import terminal
+from pytest_dp.plugin import check
 
 
 @pytest.fixture
@@ -106,7 +106,7 @@ def slow(d, rng):
 
 @pytest.mark.slow
 def test_no_progress_in_logs(project, monkeypatch):
-    monkeypatch.setattr(terminal, "QUIET_SECONDS", 0.0)
+    monkeypatch.setattr(check, "QUIET_SECONDS", 0.0)
     project.write("test_a.py", "import time", SLOW)
     assert " samples, " not in project.run("--color=yes").stdout.str()
 
@@ -120,7 +120,7 @@ def test_progress_on_a_real_terminal(project, monkeypatch):
 
     project.write(
         "conftest.py",
-        "import pytest_dp.plugin.terminal as progress\nprogress.QUIET_SECONDS = 0.0\n",
+        "import pytest_dp.plugin.check as progress\nprogress.QUIET_SECONDS = 0.0\n",
         imports="",
     )
     # Long enough to be seen on a busy machine, too.

@@ -13,7 +13,7 @@ from pytest_dp.auditors.session import PrivacyViolation
 from pytest_dp.basics.errors import RAISING, noting_faults, pop_noted
 from pytest_dp.claiming.claim import Claim, Promise
 from pytest_dp.plugin.check import _too_little
-from pytest_dp.plugin.terminal import represent
+from pytest_dp.plugin.claim_session import represent
 from pytest_dp.privacy import read_guarantee
 from pytest_dp.report import numbers
 from pytest_dp.report.record import Record
