@@ -77,8 +77,6 @@ claimed eps = 1.0, but eps >= 1.89 (99.9999 % confidence)
   In fresh runs of the mechanism M:
   Pr[M(D)  in S]  10,012/20,000 = 0.501   at least 0.489
   Pr[M(D') in S]   1,351/20,000 = 0.068   at most  0.074
-  ratio                           7.41    at least 6.62
-  allowed by eps = 1.0            2.72
 
 The observed loss is about 2 times the claim. That fits noise of half the
   size that is needed, or less.

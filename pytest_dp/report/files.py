@@ -198,7 +198,7 @@ FORMATS: dict[str, Callable[[Sequence[Record], Run], str]] = {
     ".json": lambda records, run: as_json(records),  # noqa: ARG005
     ".gitlab.json": lambda records, run: code_quality(records, run.located),
     ".sarif": lambda records, run: sarif(records, run.located),
-    ".html": lambda records, run: page(records, versions()),
+    ".html": lambda records, run: page(records, versions()),  # noqa: ARG005
 }
 """What writes the report of a run, by the ending of its file. The longest ending counts."""
 

@@ -114,16 +114,6 @@ def ratio(value: float, rounding: Rounding = "nearest", digits: int = 3) -> str:
     return _significant(number, digits, rounding)
 
 
-def allowed_and_proven(eps: float, bound: float) -> tuple[str, str]:
-    """Return e^ε as claimed and as proven, with enough digits that a larger one reads larger."""
-    allowed, proven = ratio_of(eps), ratio_of(bound, "down")
-    for digits in range(3, 13 if eps < bound < math.inf else 3):
-        allowed, proven = ratio_of(eps, "nearest", digits), ratio_of(bound, "down", digits)
-        if allowed.startswith("e^") or proven.startswith("e^") or _value(proven) > _value(allowed):
-            break
-    return allowed, proven
-
-
 @_of_any
 def ratio_of(eps: float, rounding: Rounding = "nearest", digits: int = 3) -> str:
     """Return e^ε as a ratio, or as a power if it is very large."""

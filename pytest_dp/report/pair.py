@@ -269,12 +269,13 @@ def replay_options(result: Result) -> list[str]:
 
 
 def kept_pair_lines(result: Result) -> list[str]:
-    """Return the pair as source for a test of its own, if it is short, and the file that has it."""
-    said = [*as_source_lines(result)]
-    if result.pair_file:
-        line = f"As a file:  {result.pair_file}"
-        said += [line] if len(line) <= LINE_WIDTH else ["As a file:", f"  {result.pair_file}"]
-    return said
+    """Return where the pair is kept as a test, or else the pair as source if it is short."""
+    if not result.pair_file:
+        return as_source_lines(result)
+    lines = as_source_lines(result) if result.outside else []
+    line = f"As a file:  {result.pair_file}"
+    lines += [line] if len(line) <= LINE_WIDTH else ["As a file:", f"  {result.pair_file}"]
+    return lines
 
 
 def as_source_lines(result: Result) -> list[str]:

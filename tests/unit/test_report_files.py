@@ -218,7 +218,6 @@ def test_an_infinite_bound_is_told_as_infinite():
     example = replace(FOUND, lower=math.inf)
     record = Record.of(replace(BROKEN, lower=math.inf, counterexample=example), COUNT, "a.py", 8)
     assert record.headline.startswith("claimed eps = 1.0, but eps >= infinity (")
-    assert "at least infinite" in record.details
     assert (record.lower, record.witness.lower) == (None, None)
     assert short_finding(record) == "eps >= infinity"
     assert ("dp_lower", "infinity") in junit_properties(record)

@@ -97,8 +97,6 @@ def test_where_fresh_runs_are_few_the_bets_come_first_in_words():
         "  themselves:",
         "  Pr[M(D)  in S]  13/13 = 1",
         "  Pr[M(D') in S]   0/13 = 0",
-        "  ratio                   infinite",
-        "  allowed by eps = 1.0    2.72",
         "",
         'Reproduce:  pytest "shop/stats.py::noisy_count[eps=1.0]" --dp-seed=8f2c',
         "As a test:  pairs=[([0], [])]",
@@ -176,10 +174,9 @@ def test_a_leak_is_told_in_delta_too_and_fits():
         "claimed eps = 1.0, delta = 1e-06, but eps >= 3.96",
         "  (99.9999 % confidence)",
     ]
-    assert [line for line in lines if " in S] " in line or "allowed" in line] == [
-        "  Pr[M(D)  in S]  303/32,873 = 0.0092    at least 0.0068",
-        "  Pr[M(D') in S]   0/119,727 = 0         at most  1.3e-04",
-        "  allowed on D by the claim    1.0e-06   at most  3.6e-04",
+    assert [line for line in lines if " in S] " in line] == [
+        "  Pr[M(D)  in S]  303/32,873 = 0.0092   at least 0.0068",
+        "  Pr[M(D') in S]   0/119,727 = 0        at most  1.3e-04",
     ]
     assert "With eps = 1.0, delta is at least 0.0065; with delta = 1e-06, eps >= 3.96." in lines
     assert max(map(len, lines)) <= 76
@@ -187,7 +184,7 @@ def test_a_leak_is_told_in_delta_too_and_fits():
 
 def test_what_is_said_now_and_then():
     for result, said in [
-        (AT_THE_CLAIM, "more than 4.85e8"),
+        (AT_THE_CLAIM, "eps > 20.0"),
         (shown(eps_clopper_pearson=-math.inf), "DP-Sniper bound none"),
         (shown(diagnosis=()), "The line of code that leaks was not found."),
         (replace(shown(p_value=1.1e-11), claim=LEAKY), ", p-value < 1e-09, "),  # at any level below
