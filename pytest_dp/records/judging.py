@@ -17,7 +17,6 @@ from pytest_dp.basics.reprs import LINE_WIDTH, plural
 from pytest_dp.claiming.method_settings import METHODS
 from pytest_dp.claiming.setting_fields import FIELDS
 from pytest_dp.claiming.settings import Settings
-from pytest_dp.declaration import Neighbors
 from pytest_dp.records.entries import (
     OTHER,
     STRONGER,
@@ -57,8 +56,8 @@ class FieldChange(NamedTuple):
         return f"{what}{self.before} -> {self.after}"
 
 
-def _fields(entry: Entry) -> dict[str, Any]:
-    """Return the fields of an entry by their names, in the order of display."""
+def _fields_by_keyword(entry: Entry) -> dict[str, Any]:
+    """Return the fields of an entry by the keywords of a claim, in the order of display."""
     params = entry.get("params", {})
     return {
         "promise": entry.get("promise", {}),
@@ -77,88 +76,25 @@ def claim_changes(before: Entry, after: Entry) -> Iterator[FieldChange]:
     Values of a file that was edited may be of any type; those that no order knows are not
     comparable.
     """
-    old, new = _fields(before), _fields(after)
-    for name in dict.fromkeys((*old, *new)):
-        one, other = (said.get(name, _USUAL.get(name)) for said in (old, new))
+    old_fields, new_fields = _fields_by_keyword(before), _fields_by_keyword(after)
+    for name in dict.fromkeys((*old_fields, *new_fields)):
+        old, new = (fields.get(name, _USUAL.get(name)) for fields in (old_fields, new_fields))
         try:
-            verdict = _verdict(name, one, other) if one != other else ""
+            verdict = _compare_values(name, old, new) if old != new else ""
         except (TypeError, ValueError, KeyError):
             verdict = OTHER
         if verdict:
-            yield FieldChange(name, _text(name, one, other), _text(name, other, one), verdict)
+            yield FieldChange(name, _text(name, old, new), _text(name, new, old), verdict)
 
 
-def _text(name: str, value: Any, other: Any) -> str:
-    """Return a value as people write it, beside what it is compared with."""
-    if name in _TEXTS:
-        return _TEXTS[name](value, other)
-    if isinstance(value, int) and not isinstance(value, bool):
-        return f"{value:,}"
-    if isinstance(value, list | tuple):
-        return ", ".join(map(str, value)) or "none"
-    return "not given" if value is None else str(value)
-
-
-_Inputs = tuple[str | None, list[str] | None]
-"""Where inputs come from, if the claim names it, and the examples, if these are known."""
-
-
-def _inputs(old: _Inputs, new: _Inputs) -> str:
-    (source, before), (now, after) = old, new
-    if before is None or after is None:
-        return OTHER if source != now else ""
-    lost, gained = _examples_missing(before, after), _examples_missing(after, before)
-    return OTHER if lost and gained else WEAKER if lost else STRONGER if gained else ""
-
-
-def _inputs_text(given: _Inputs, other: _Inputs) -> str:
-    (source, examples), (_, others) = given, other
-    count = plural(len(examples or []), "example")
-    if examples is None or others is None:
-        return str(source or count)
-    own = _examples_missing(examples, others)
-    more = f" and {len(own) - 2} more" if len(own) > 2 else ""
-    return f"{count}, among them {', '.join(own[:2])}{more}" if own else count
-
-
-def _examples_missing(texts: list[str], others: list[str]) -> list[str]:
-    """Return those of some examples that are not among others, or not as often."""
-    missing = Counter(map(digest_of_example, texts)) - Counter(map(digest_of_example, others))
-    return [text for text in texts if digest_of_example(text) in missing]
-
-
-def _neighbors_text(given: Mapping[str, Any], _: object) -> str:
-    """Return the neighbours as a keyword of a claim."""
-    if not given:
-        return "not stated"
-    said = {name: given[name] for name in ("record", "unit", "rows", *given) if name in given}
-    name = said.pop("neighbors", None)
-    return f"neighbors={Neighbors(str(name), **said) if said else repr(name)}"
-
-
-def _relation(before: Any, after: Any) -> str:
-    """Return the verdict on neighbours: stronger where they are stated at all."""
-    return STRONGER if not before else WEAKER if not after else OTHER
-
-
-_COMPARISONS: Mapping[str, Callable[[Any, Any], str]] = {
-    "promise": compare_promises,
-    "inputs": _inputs,
-    "neighbours": _relation,
-}
-"""The verdict on what differs under a name that no order of `FIELDS` is for."""
-_TEXTS: Mapping[str, Callable[[Any, Any], str]] = {
-    "promise": lambda promise, _: promise_text(promise),
-    "inputs": _inputs_text,
-    "neighbours": _neighbors_text,
-    "margin": lambda margin, _: "none" if margin == 1.0 else str(margin),
-}
-
-
-def _verdict(name: str, before: Any, after: Any) -> str:
-    """Return how a value compares with the one on record; empty if it says the same."""
-    if name in _COMPARISONS:
-        return _COMPARISONS[name](before, after)
+def _compare_values(name: str, before: Any, after: Any) -> str:
+    """Return how two values of a field compare; empty if both are worth the same."""
+    if name == "promise":
+        return compare_promises(before, after)
+    if name == "inputs":
+        return _compare_inputs(before, after)
+    if name == "neighbours":
+        return STRONGER if not before else WEAKER if not after else OTHER
     field = FIELDS.get(name)
     order = "rising" if name == "group" else "" if field is None else field.order
     if order == "ranked" and field is not None:
@@ -167,6 +103,44 @@ def _verdict(name: str, before: Any, after: Any) -> str:
         before, after = after, before
     # With a larger alpha less evidence is enough: it finds more, among it more false alarms.
     return (STRONGER if after > before else WEAKER) if order else OTHER
+
+
+_Inputs = tuple[str | None, list[str] | None]
+"""Where inputs come from, if the claim names it, and the examples, if these are known."""
+
+
+def _compare_inputs(old: _Inputs, new: _Inputs) -> str:
+    """Return how inputs compare: more examples are stronger; empty if they are the same."""
+    (old_source, before), (new_source, after) = old, new
+    if before is None or after is None:
+        return OTHER if old_source != new_source else ""
+    lost, gained = _examples_missing(before, after), _examples_missing(after, before)
+    return OTHER if lost and gained else WEAKER if lost else STRONGER if gained else ""
+
+
+def _examples_missing(texts: list[str], others: list[str]) -> list[str]:
+    """Return the examples of one list that are not in another, or not as often."""
+    missing = Counter(map(digest_of_example, texts)) - Counter(map(digest_of_example, others))
+    return [text for text in texts if digest_of_example(text) in missing]
+
+
+def _text(name: str, value: Any, other: Any) -> str:
+    """Return a value of a field as text; of inputs, the examples that the other value lacks."""
+    if name == "promise":
+        return promise_text(value)
+    if name == "inputs":
+        (source, examples), (_, others) = value, other
+        count = plural(len(examples or []), "example")
+        if examples is None or others is None:
+            return str(source or count)
+        own = _examples_missing(examples, others)
+        more = f" and {len(own) - 2} more" if len(own) > 2 else ""
+        return f"{count}, among them {', '.join(own[:2])}{more}" if own else count
+    if isinstance(value, dict):
+        return ", ".join(f"{key}={part!r}" for key, part in value.items()) or "not stated"
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    return "not given" if value is None else str(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,20 +161,22 @@ class Collected:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The judgement of a claim: how it compares with the one on record."""
+    """How a claim compares with the one on record."""
 
     kind: str
+    """`KEPT`, `STRONGER`, `WEAKENED`, `HIDDEN` (not audited), `GONE` or `NEW`."""
     id: str
-    """As on record, or else as found."""
+    """The id on record, or else the id that was found."""
     collected: Collected | None = None
     changes: tuple[FieldChange, ...] = ()
 
     @property
     def fails(self) -> bool:
+        """True if the claim fails its test, or the run."""
         return self.kind in _FAILING
 
     @property
-    def lost(self) -> list[FieldChange]:
+    def losses(self) -> list[FieldChange]:
         """Changes that fail a claim: first weaker ones, then those that cannot be compared."""
         lost = [change for change in self.changes if change.loses]
         return sorted(lost, key=lambda change: change.verdict != WEAKER)
@@ -284,7 +260,10 @@ def _names_not_found(recorded: Mapping[str, Entry], claims: Sequence[Collected])
 def update_entries(
     recorded: Mapping[str, Entry], claims: Sequence[Collected], expected: Callable[[str], bool]
 ) -> dict[str, Entry]:
-    """Return the entries after a run: new ones are added, lost ones removed, all others stay."""
+    """Return the entries after a run: new claims are added, lost ones removed, all others stay.
+
+    `expected` tells whether this run should have found a claim of that id.
+    """
     entries = {
         name: recorded[name] for name in _names_not_found(recorded, claims) if not expected(name)
     }
@@ -310,7 +289,7 @@ def _mark_hidden(entry: Entry, claim: Collected) -> Entry:
 
 
 def message(judgement: Judgement, file: str) -> str:
-    """Return why a claim fails: in one line, then what has changed, then what to do."""
+    """Return why a claim fails: in one line, then the fields that changed, then what to do."""
     room = " " * len("WeakenedClaim: ")  # which comes before it
     lines = wrap(room + _headline(judgement, file), LINE_WIDTH, **_WHOLE_WORDS)
     lines[0] = lines[0].strip()
@@ -331,10 +310,10 @@ def _headline(judgement: Judgement, file: str) -> str:
     if judgement.kind == NEW and collected.entry is not None:
         promise = promise_text(collected.entry["promise"])
         return f"not on record: {file} has no such claim ({promise})"
-    lost = judgement.lost
-    is_less = "is less than" if lost[0].verdict == WEAKER else "is not what"
-    more = f" (and {len(lost) - 1} more)" if len(lost) > 1 else ""
-    return f"{lost[0]}{more} {is_less} {file} has on record"
+    losses = judgement.losses
+    is_less = "is less than" if losses[0].verdict == WEAKER else "is not what"
+    more = f" (and {len(losses) - 1} more)" if len(losses) > 1 else ""
+    return f"{losses[0]}{more} {is_less} {file} has on record"
 
 
 def _table(changed: Sequence[FieldChange]) -> list[str]:
@@ -350,7 +329,7 @@ def _table(changed: Sequence[FieldChange]) -> list[str]:
 
 
 def summarize(told: Iterable[Judgement], file: str) -> list[str]:
-    """Return the lines about all claims at the end of a run; failures have their own."""
+    """Return the lines at the end of a run: counts of claims, and those that are stronger."""
     told = list(told)
     kinds = [judgement.kind for judgement in told]
     words = (KEPT, STRONGER, *_FAILING)
