@@ -109,7 +109,7 @@ class LossEstimate(Estimate):
             return "eps = infinity" if self.mode == "exact" else "eps has no bound"
         if self.mode == "sampled":
             return f"eps = {self.value:.3g}, from {low:.3g} to {high:.3g}"
-        return f"eps = {numbers.known_number(self.value, self.error)}"
+        return f"eps = {numbers.format_known(self.value, self.error)}"
 
     def profile(self, eps: float) -> tuple[float, float]:
         """Return bounds on the smallest δ at which the mechanism is (ε, δ)-private on these pairs.

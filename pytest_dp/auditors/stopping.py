@@ -105,7 +105,7 @@ def note_of_far_below(guarantee: Guarantee, loss: float, why: str = "") -> str:
     unknown = (
         "there is more noise than needed, or the audit overlooks the feature that leaks (features=)"
     )
-    claimed = numbers.claimed_number(guarantee.claimed)
+    claimed = numbers.format_claimed(guarantee.claimed)
     return f"the strongest attack shows a loss of at most {loss:.2g} of {claimed}: {why or unknown}"
 
 

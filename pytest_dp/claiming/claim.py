@@ -26,7 +26,7 @@ from pytest_dp.registry import load_entry_points
 
 @dataclass(frozen=True, slots=True)
 class Games:
-    """Which membership games are played."""
+    """The records and the score of a claim about membership."""
 
     records: Any
     """As the claim names them; once the data is looked up, `pairs.targets.Target`s."""
@@ -67,12 +67,12 @@ class Promise:
 
     @property
     def group(self) -> int:
-        """How many units D and D' differ in."""
+        """The number of units in which D and D' differ."""
         return self.relation.group if isinstance(self.relation, OfRecords) else 1
 
     @property
     def of_one_unit(self) -> Promise:
-        """Promise for each unit of a group."""
+        """The promise for one unit, from which that for a group follows."""
         if not isinstance(self.relation, OfRecords) or self.one_unit is None:
             return self
         return replace(self, guarantee=self.one_unit, relation=replace(self.relation, group=1))
@@ -131,7 +131,7 @@ class Claim:
 
 
 def expand(keywords: Mapping[str, Any]) -> list[Claim]:
-    """Validate the keywords of a claim; one `Claim` for each combination of ``params``.
+    """Validate the keywords of a claim, and return a `Claim` for each combination of ``params``.
 
     Raises
     ------
@@ -192,7 +192,7 @@ def _about_membership(given: Mapping[str, Any]) -> list[Claim]:
 
 
 def _check_parts(promise: Promise) -> None:
-    """Refuse a promise that is less than what the promises of its parts add up to.
+    """Raise ClaimError if a promise is less than the promises of its parts add up to.
 
     It is for inputs that differ in one unit, as those of the parts are taken: what groups are
     promised follows from that. Of several claims on one mechanism, those count that add up to
@@ -296,7 +296,7 @@ def variants(given: Mapping[str, Any]) -> list[tuple[Arguments, str]]:
 
 
 def _fixed_and_drawn(given: Mapping[str, Any]) -> tuple[dict[str, list[Any]], dict[str, Any]]:
-    """Return the ``params`` whose values are given, and those that have a strategy."""
+    """Return the ``params`` with lists of values, and those with a strategy, by name."""
     choices: dict[str, list[Any]] = dict(given.get("params", {}))
     drawn = {name: choices.pop(name)[0] for name in list(choices) if is_strategy(choices[name][0])}
     for name in NUMBERS:
@@ -361,7 +361,7 @@ def _guarantee(given: Mapping[str, Any], params: Mapping[str, Any]) -> Guarantee
 
 
 def _of_group(promised: Guarantee, relation: Relation | None) -> Guarantee:
-    """Return the guarantee for the groups of a relation, if it has some."""
+    """Return the guarantee for groups, if the relation is one of groups; else as given."""
     return of_group(promised, relation.group) if isinstance(relation, OfRecords) else promised
 
 

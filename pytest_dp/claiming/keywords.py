@@ -39,7 +39,7 @@ _NONE_IS_A_VALUE = [name for name in KEYWORDS if getattr(Settings(), name, ...) 
 
 
 def read_keywords(keywords: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of keywords, each checked by itself; those left open are left out.
+    """Return the checked values of keywords, without those that are left open.
 
     None is a value of settings that are None by default, and leaves all others open.
 
@@ -119,7 +119,7 @@ def _params(name: str, value: Any) -> dict[str, list[Any]]:
 
 
 def _strategy_of(name: str, given: NumberRange) -> Any:
-    """Return a strategy of the numbers of a range."""
+    """Return a Hypothesis strategy for the numbers of a range; raise ClaimError for no range."""
     ends = given.low, given.high
     real = all(isinstance(end, Real) and not isinstance(end, bool) for end in ends)
     if not real or not all(map(math.isfinite, ends)) or not given.low < given.high:
@@ -199,7 +199,7 @@ def _pairs(name: str, value: Any) -> Any:
 
 
 def read_pairs(name: str, value: Any) -> tuple[tuple[Any, Any], ...]:
-    """Return pairs (D, D') as a tuple of tuples."""
+    """Return pairs (D, D') as a tuple of tuples; raise ClaimError for other values."""
     allowed = "Allowed: a non-empty list of pairs (D, D'), such as [([1, 0], [1])]."
     try:
         pairs = list(islice(value, MAX_PAIRS + 1)) if hasattr(value, "__next__") else list(value)

@@ -30,7 +30,7 @@ CLASSIFIERS = ("additive", "logistic", "mlp")
 
 
 class Method:
-    """An auditor, with what is said of it alone; settings that it has not are as usual."""
+    """A method of audits, with settings of its own; those of other methods have their defaults."""
 
     __slots__ = ()
     name: ClassVar[str]
@@ -43,12 +43,12 @@ class Method:
     c: float | None = None
 
     def __repr__(self) -> str:
-        """Return the method as it would be written."""
+        """Return the method as Python source: ``DPSniper(c=0.01)``."""
         said = (f"{name}={value!r}" for name, value in self.said().items())
         return f"{type(self).__name__}({', '.join(said)})"
 
     def said(self) -> dict[str, Any]:
-        """Return its settings that are not as usual."""
+        """Return its settings that are not the defaults, by name."""
         usual = type(self)()
         given = ((name, getattr(self, name)) for name in self.__match_args__)
         return {name: value for name, value in given if value is not getattr(usual, name)}
@@ -198,7 +198,7 @@ METHODS: Mapping[str, type[Method]] = {
 
 
 def read_method(name: str, value: Any) -> Method:
-    """Return an auditor, given by its name or as a value, each of whose settings is checked."""
+    """Return a method from its name or its object, with checked settings; raise ClaimError."""
     if isinstance(value, str):
         others = set(names("method")) - {*METHODS, Membership.name}
         chosen = read_choice(name, value, (*METHODS, *sorted(others)))

@@ -187,7 +187,7 @@ Check = Callable[[str, Any], Any]
 
 
 def number_between(low: float, high: float, allowed: str) -> Check:
-    """Return a number strictly between two others."""
+    """Return a check for a number strictly between `low` and `high`."""
 
     def check(name: str, value: Any) -> float:
         number = isinstance(value, Real) and not isinstance(value, bool)
@@ -199,21 +199,21 @@ def number_between(low: float, high: float, allowed: str) -> Check:
 
 
 def probability_check(example: str) -> Check:
-    """Return a number strictly between 0 and 1."""
+    """Return a check for a number strictly between 0 and 1."""
     return number_between(0, 1, f"a probability between 0 and 1, such as {example}")
 
 
 def read_whole_number(
     name: str, value: Any, allowed: str = " above 0, such as 3", least: int = 1
 ) -> int:
-    """Return a whole number."""
+    """Return the value if it is a whole number of `least` or more; raise ClaimError otherwise."""
     if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
         raise invalid(name, value, f"Allowed: a whole number{allowed}.")
     return int(value)
 
 
 def read_choice(name: str, value: Any, choices: Collection[str]) -> str:
-    """Return one of several words."""
+    """Return the value if it is one of the choices; raise ClaimError otherwise."""
     if not isinstance(value, str) or value not in choices:
         hint = did_you_mean(value.lower(), choices) if isinstance(value, str) else ""
         raise invalid(name, value, f"Valid choices: {', '.join(map(repr, choices))}.{hint}")
@@ -232,7 +232,7 @@ def function(allowed: str) -> Check:
 
 
 def is_strategy(value: object) -> bool:
-    """Return whether a value is a Hypothesis strategy; none is if Hypothesis is not loaded."""
+    """Return whether a value is a Hypothesis strategy, without loading Hypothesis."""
     strategy = getattr(sys.modules.get("hypothesis.strategies"), "SearchStrategy", ())
     return isinstance(value, strategy)
 

@@ -76,7 +76,7 @@ NAMES = tuple(field.name for field in fields(Settings))
 
 
 def settings_for(*given: Mapping[str, Any], vectorized: bool) -> Settings:
-    """Return the defaults with others on top, the last the topmost.
+    """Return the default settings overridden by the given ones, later over earlier.
 
     A mechanism that gives many outputs a call may run `VECTORIZED_SAMPLES` times where none of them
     says otherwise.
@@ -115,7 +115,7 @@ def seed_of(value: Any) -> int | None:
 
 
 def unused_settings(given: Mapping[str, Any], method: str) -> list[str]:
-    """Return which settings that differ from the usual mean nothing to a method of this package."""
+    """Return the names of settings that are not the defaults and that a method does not use."""
     if method not in (*METHODS, Membership.name):
         return []
     usual = Settings()
@@ -324,13 +324,13 @@ def find_profile(name: str) -> Profile:
 
 
 def choose_profile(option: str | None, ini: str | None) -> Profile:
-    """Choose the profile of a run: command line, `load_profile`, ini file, or CI, in this order."""
+    """Return the profile of a run: of the option, of `load_profile`, of the ini file, or of CI."""
     by_environment = "ci" if in_ci() else "default"
     return find_profile(option or (_loaded[0] if _loaded else None) or ini or by_environment)
 
 
 def profile_of_ci(option: str | None, ini: str | None) -> Profile:
-    """Return the profile of runs in CI, as far as files say: asked anywhere, the same.
+    """Return the profile that runs in CI have, by files alone: on any machine the same.
 
     What `load_profile` chose counts in CI only, as it often depends on where it is called.
     """

@@ -24,8 +24,8 @@ from pytest_dp.plugin.claim_session import (
     claim_session_of,
     claims_path,
     has_claims,
-    ini,
     option_or_ini,
+    read_ini,
 )
 
 _MENTION = b"dp_claim"
@@ -52,7 +52,7 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> int | None:
-    """Print the evidence that was collected, where that is all that is asked for."""
+    """Print the evidence of earlier runs and end with exit code 0, with ``--dp-evidence``."""
     if not config.option.dp_evidence:
         return None
     from pytest_dp.plugin.earlier import describe_evidence
@@ -63,12 +63,12 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
 
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
-    """Add the hooks that others can implement."""
+    """Add the hook `pytest_dp_report`, which conftest.py and plugins can implement."""
     pluginmanager.add_hookspecs(claim_session)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the marker; check the options, if there are any."""
+    """Register the marker and ``dp-claims.json``; check the options; may raise UsageError."""
     config.addinivalue_line(
         "markers", f"{MARKER}(eps, ...): a differential privacy claim, audited by pytest-dp."
     )
@@ -91,7 +91,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def claims_on_record(config: pytest.Config) -> bool:
     """Return whether claims are compared with a file: there is one, or a setting asks for it."""
-    if config.option.dp_claims or ini(config, "claims"):
+    if config.option.dp_claims or read_ini(config, "claims"):
         return True
     return os.path.exists(claims_path(config))  # noqa: PTH110  that of Path may raise
 
@@ -104,7 +104,7 @@ def pytest_configure_node(node: Any) -> None:
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
-    """Return the profile, the cluster and the seed, where they are not the usual ones."""
+    """Return header lines for the profile, the cluster and the seed; none if they are as usual."""
     seed = getattr(config.option, "dp_seed", None)
     profile = claim_session_of(config).profile
     backend = getattr(config.option, "dp_backend", None)
@@ -114,26 +114,26 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    """Return the source modules that mention a claim, where ``dp_modules`` asks for them."""
+    """Return a collector for a source module that mentions a claim, with ``dp_modules``."""
     if file_path.suffix != ".py" or not collects_modules(parent.config):
         return None
     if _MENTION not in file_path.read_bytes():
         return None
-    from pytest_dp.plugin.collect import source_module
+    from pytest_dp.plugin.collect import make_source_module
 
-    return source_module(file_path, parent)
+    return make_source_module(file_path, parent)
 
 
 def collects_modules(config: pytest.Config) -> bool:
     """Return whether source modules are collected."""
-    return bool(getattr(config.option, "dp_modules", None) or ini(config, "modules"))
+    return bool(getattr(config.option, "dp_modules", None) or read_ini(config, "modules"))
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_pycollect_makeitem(
     collector: pytest.Module | pytest.Class, name: str, obj: object
 ) -> Generator[None, Any, Any]:
-    """Yield the claims on an object of a test module, beside whatever else it is."""
+    """Return the claims on an object of a test module, beside what pytest collects of it."""
     collected = yield
     if isinstance(collector, pytest.Module):
         claim_session_of(collector.config).searched.add(collector)
@@ -149,7 +149,7 @@ def pytest_pycollect_makeitem(
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Find claims on classes and modules that no test audits, before any tests are left out."""
+    """Mark tests of classes and modules whose claim no test audits, so that they fail."""
     marked = any(item.get_closest_marker(MARKER) is not None for item in items)
     # With ids and --lf, some tests of a class or module were not collected.
     is_partial = getattr(config.option, "lf", False) or any("::" in arg for arg in config.args)
@@ -174,7 +174,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 def pytest_make_collect_report(
     collector: pytest.Collector,
 ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-    """Add claims of a module that were lost."""
+    """Add a failing item for each claim that a test module declared and then lost."""
     report = yield
     if report.passed and collector in claim_session_of(collector.config).searched:
         assert isinstance(collector, pytest.Module)
@@ -200,30 +200,30 @@ def dp_check(request: pytest.FixtureRequest) -> Any:
 
     ``dp_check(mechanism, **overrides)`` returns the `AuditResult`, or raises `PrivacyViolation`.
     """
-    from pytest_dp.plugin.check import checker
+    from pytest_dp.plugin.check import make_checker
 
-    return checker(request)
+    return make_checker(request)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Refuse a marker that makes no sense before anything else of the test runs."""
+    """Raise ClaimError for a marker that makes no sense, before anything else of the test runs."""
     if item.get_closest_marker(MARKER) is not None:
-        from pytest_dp.plugin.check import before
+        from pytest_dp.plugin.check import reset_audits
 
-        before(item)
+        reset_audits(item)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Send the outcome of each audit along with the report, also from xdist workers."""
+    """Put the records of audits on the report of a test, which xdist workers send."""
     report = yield
     if item.get_closest_marker(MARKER) is not None:
-        from pytest_dp.plugin.check import attach
+        from pytest_dp.plugin.check import attach_records
 
-        attach(item, call, report)
+        attach_records(item, call, report)
     return report
 
 
@@ -242,6 +242,6 @@ def pytest_report_teststatus(report: pytest.TestReport) -> Any:
 
 
 def pytest_unconfigure() -> None:
-    """Leave no worker process running."""
+    """Stop the worker processes of audits."""
     if "pytest_dp.running.workers" in sys.modules:
         sys.modules["pytest_dp.running.workers"].stop()

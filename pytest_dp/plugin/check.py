@@ -21,10 +21,10 @@ from pytest_dp.plugin.claim_session import (
     Audit,
     audits_of,
     claim_session_of,
-    reports,
+    report_paths,
     represent,
 )
-from pytest_dp.plugin.collect import closest_markers, place, read_marker, takes_dp_check
+from pytest_dp.plugin.collect import closest_markers, path_and_line, read_marker, takes_dp_check
 from pytest_dp.plugin.options import only_changed, settings_of
 from pytest_dp.report.record import Record, claim_fields, junit_properties
 from pytest_dp.running.generators import claim_seed
@@ -45,7 +45,7 @@ def audit_or_look_up(
     if only_changed(item.config):
         from pytest_dp.plugin.earlier import PassLookup
 
-        looked = PassLookup(item, mechanism, claim, place(item))
+        looked = PassLookup(item, mechanism, claim, path_and_line(item))
     if looked is not None and looked.record is not None:
         audits_of(item).ended.append(Audit(1, claim, looked.result, looked.record))
         item.user_properties += junit_properties(looked.record)
@@ -92,8 +92,8 @@ def conclude_audit(item: pytest.Item, claim: Claim, result: AuditResult, number:
     __tracebackhide__ = True
     from pytest_dp.auditors.session import InconclusiveAudit, PrivacyViolation
 
-    path, line = place(item)
-    drawn = any(file.name.lower().endswith(".html") for file in reports(item.config))
+    path, line = path_and_line(item)
+    drawn = any(file.name.lower().endswith(".html") for file in report_paths(item.config))
     record = Record.of(result, item.nodeid, path, line, pictures=drawn)
     settings = settings_of(item.config, result.claim)
     record = replace(record, too_little=_too_little(result, settings.at_least))
@@ -148,7 +148,7 @@ def _remedy(result: AuditResult, at_least: str) -> str:
     )
 
 
-def checker(request: pytest.FixtureRequest) -> Any:
+def make_checker(request: pytest.FixtureRequest) -> Any:
     """Return the function that the fixture ``dp_check`` gives to a test; fail without a marker."""
     item: pytest.Item = request.node
     markers = closest_markers(item)
@@ -178,7 +178,7 @@ def checker(request: pytest.FixtureRequest) -> Any:
     return check
 
 
-def before(item: pytest.Item) -> None:
+def reset_audits(item: pytest.Item) -> None:
     """Forget audits of earlier runs of a test; raise ClaimError if its marker makes no sense."""
     audits = audits_of(item)
     whose = audits.unaudited
@@ -194,7 +194,9 @@ def before(item: pytest.Item) -> None:
         )
 
 
-def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
+def attach_records(
+    item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport
+) -> None:
     """Put the records of this test on its report, and show our own errors in our own way."""
     error = call.excinfo.value if call.excinfo is not None else None
     if call.when == "call" and report.passed and audits_of(item).is_uncalled:
@@ -205,7 +207,7 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
         report.outcome = "failed"
     ours = isinstance(error, PytestDPError)
     if ours and (call.when == "setup" or call.excinfo is None):
-        report.longrepr = represent(error, item.config, item.path, place(item)[1])  # type: ignore[arg-type]
+        report.longrepr = represent(error, item.config, item.path, path_and_line(item)[1])  # type: ignore[arg-type]
     is_fixed = str(report.longrepr).startswith("[XPASS(strict)]")
     is_verdict = ours and isinstance(error, AssertionError)  # the claim was audited
     # Whatever else went wrong around a generated item, its claim was not audited.
@@ -215,7 +217,7 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
     passed = report.outcome != "failed"  # for an xfail, a violation is no alarm
     records = _records_of_audits(item, error, passed)
     if unaudited and not is_verdict:
-        path, line = place(item)
+        path, line = path_and_line(item)
         message = str(error) if ours else f"{type(error).__name__}: {error}"
         record = Record.of_error(item.nodeid, path, line, message, seconds=call.duration)
         claim = getattr(item, "claim", audits_of(item).claim)

@@ -113,7 +113,7 @@ class ClaimSession:
         with suppress(OSError):  # there is none
             self.stderr = os.dup(2)
             config.add_cleanup(partial(os.close, self.stderr))
-        if reports(config) and not hasattr(config, "workerinput"):
+        if report_paths(config) and not hasattr(config, "workerinput"):
             from pytest_dp.plugin.summary import report_files
 
             files = report_files(config)
@@ -170,7 +170,9 @@ class ClaimSession:
         try:
             session.config.hook.pytest_dp_report(records=records, config=session.config)
         except Exception as error:  # of others; what was found is shown in any case
-            self.problems.append(f"pytest_dp_report of another plugin failed: {reason(error)}")
+            self.problems.append(
+                f"pytest_dp_report of another plugin failed: {error_reason(error)}"
+            )
         self.problems += write_reports(self.files, records, session.config)
         self._session = session
         self._fail_for_problems()
@@ -202,19 +204,19 @@ class ClaimSession:
 
 
 def claim_session_of(config: pytest.Config) -> ClaimSession:
-    """Return the state of a run."""
+    """Return the `ClaimSession` of a run."""
     session: Any = config.pluginmanager.get_plugin(PLUGIN)
     assert isinstance(session, ClaimSession)
     return session
 
 
 def audits_of(item: pytest.Item) -> Audits:
-    """Return the audits of a test."""
+    """Return the `Audits` of a test, made when first asked for."""
     return claim_session_of(item.config).audits.setdefault(item, Audits())
 
 
-def ini(config: pytest.Config, name: str) -> Any:
-    """Return the value of an ini key; None if it is not set."""
+def read_ini(config: pytest.Config, name: str) -> Any:
+    """Return the value of the ini key ``dp_<name>``, or None; raises UsageError if it is wrong."""
     try:
         return config.getini(f"dp_{name}")
     except (pytest.UsageError, TypeError, ValueError) as error:
@@ -226,11 +228,11 @@ def ini(config: pytest.Config, name: str) -> Any:
 def option_or_ini(config: pytest.Config, name: str) -> Any:
     """Return the value of an option or, if it is not given, of its ini key."""
     option = getattr(config.option, f"dp_{name}", None)
-    return ini(config, name) if option is None else option
+    return read_ini(config, name) if option is None else option
 
 
 def claims_path(config: pytest.Config) -> Path:
-    """Return the file of this run: beside the ini file, or at the root of the tests.
+    """Return the path of ``dp-claims.json``: beside the ini file, or at the root of the tests.
 
     Its name is fixed: else a change of settings could put a file of weaker claims in its place.
     """
@@ -238,10 +240,10 @@ def claims_path(config: pytest.Config) -> Path:
     return root / "dp-claims.json"
 
 
-def reports(config: pytest.Config) -> list[Path]:
-    """Return the files of the options, and those of the ini key, which are relative to the root."""
+def report_paths(config: pytest.Config) -> list[Path]:
+    """Return the files of ``--dp-report`` and of the ini key, the latter relative to the root."""
     typed = map(Path, getattr(config.option, "dp_report", None) or ())
-    return [*typed, *(config.rootpath / line for line in ini(config, "report") or ())]
+    return [*typed, *(config.rootpath / line for line in read_ini(config, "report") or ())]
 
 
 def has_claims(obj: object) -> bool:
@@ -271,7 +273,10 @@ def pytest_dp_report(records: Sequence[Record], config: pytest.Config) -> None:
 
 
 def _not_collected(config: pytest.Config, audited: Collection[Path]) -> list[str]:
-    """Return a line for imported files with claims that no test of a whole run audits."""
+    """Return a line for each imported file with claims that no test audits.
+
+    No lines if the command line names tests, as others are then left out on purpose.
+    """
     declaration = sys.modules.get("pytest_dp.declaration")
     chosen = config.args_source is pytest.Config.ArgsSource.ARGS
     if declaration is None or chosen or config.option.collectonly:
@@ -289,21 +294,21 @@ def _not_collected(config: pytest.Config, audited: Collection[Path]) -> list[str
         f"no test audits the claims in {place}: write {switch}{place} or its folder into testpaths"
         for file in sorted(files - {*audited})
         if is_project_file(str(file)) and config.rootpath in file.parents
-        for place in [relative(file, config.rootpath)]
+        for place in [relative_path(file, config.rootpath)]
     ]
 
 
 def represent(
     error: PytestDPError | InconclusiveWarning, config: pytest.Config, path: Path, line: int
 ) -> ReprExceptionInfo:
-    """Return the claim's source, the message, and where it is; built of what pytest itself prints.
+    """Return an error as pytest shows it: the claim's source, the message, and the place.
 
     These classes survive the way from an xdist worker, give the line of the short summary and the
     JUnit message, and are coloured like any other failure.
     """
     from pytest_dp.auditors.audit_result import PrivacyViolation  # it loads NumPy
 
-    shown = relative(path, config.rootpath)
+    shown = relative_path(path, config.rootpath)
     kind = type(error).__name__
     message = f"{kind}: {error}"
     summary = message.partition("\n")[0]
@@ -332,22 +337,22 @@ def warn_without_failing(item: pytest.Item, message: str) -> None:
 
 
 def count_as_error(reporter: pytest.TerminalReporter, name: str, message: str) -> None:
-    """Let the last lines count what no test could fail with: they are as red as the run."""
+    """Add an error to the counts in pytest's last line, for what no test could fail with."""
     place = ReprFileLocation(name, 1, message.partition("\n")[0])
     told = ReprExceptionInfo(ReprTraceback([], None, "long"), place)  # pytest 8.4 shows no text
     report = pytest.TestReport(name, (name, None, name), {}, "failed", told, "teardown")
     reporter.stats.setdefault("error", []).append(report)
 
 
-def reason(error: Exception) -> str:
-    """Say why a file, or another step, failed, without names of temporary files."""
+def error_reason(error: Exception) -> str:
+    """Return an error as text; of an OSError without the name of its file, as it is temporary."""
     if isinstance(error, OSError):
         return error.strerror or str(error)
     return f"{type(error).__name__}: {error}"
 
 
-def relative(path: Path, root: Path) -> str:
-    """Return a path as seen from `root`, with forward slashes."""
+def relative_path(path: Path, root: Path) -> str:
+    """Return a path relative to `root`, with forward slashes; absolute if on another drive."""
     try:
         return Path(os.path.relpath(path, root)).as_posix()
     except ValueError:  # another drive
@@ -355,7 +360,7 @@ def relative(path: Path, root: Path) -> str:
 
 
 def decorator_source(path: Path, line: int) -> list[str]:
-    """Return the lines from the decorator to the signature that it stands on."""
+    """Return the source from a decorator to its function's signature; empty if unreadable."""
     try:
         after = path.read_text(encoding="utf-8").splitlines()[line - 1 :][:MAX_SOURCE_LINES]
     except (OSError, UnicodeDecodeError):

@@ -23,7 +23,7 @@ from pytest_dp.plugin.claim_session import (
     claim_session_of,
     claims_path,
     count_as_error,
-    ini,
+    read_ini,
 )
 
 if TYPE_CHECKING:
@@ -35,9 +35,12 @@ _OUTPUT = "dp_claims"
 
 
 def _mode(config: pytest.Config, worker: bool) -> str:
-    """Return the mode that is set, one of `CHOICES`."""
+    """Return the mode that is set, one of `CHOICES`; raises UsageError for others.
+
+    A file may only set modes under which a weaker claim fails.
+    """
     option = getattr(config.option, "dp_claims", None)
-    mode: str = option or ini(config, "claims") or "auto"
+    mode: str = option or read_ini(config, "claims") or "auto"
     if mode not in CHOICES:
         where = "--dp-claims" if option else "ini key dp_claims"
         raise pytest.UsageError(
@@ -56,7 +59,7 @@ def _mode(config: pytest.Config, worker: bool) -> str:
 
 
 def register_claims_file(config: pytest.Config) -> None:
-    """Compare claims with those on record, if there are any, or write them."""
+    """Register the plugin that compares claims with ``dp-claims.json``, or writes it."""
     mode = _mode(config, hasattr(config, "workerinput"))
     if mode == "update" and config.option.collectonly:
         raise pytest.UsageError(
@@ -81,14 +84,14 @@ class ClaimsFile:
         The number of each audit, the entry of its claim, and whether the test expects it to be
         broken.
     ended : dict
-        ``"ran"``, or why it did not, in words; empty where it has not come to an end.
+        By node id: ``"ran"``, or why the test did not run; empty if it has not ended.
     failed : set
     uncollected, stopped : bool
         Whether something could not be collected; whether the run ended before all tests were run.
     lines : list of str
-        What is worth knowing at the end.
+        What the end of the run prints.
     failures : list of Record
-        What no test could fail with: a claim that none was about, or the file itself.
+        Failures of the run beside its tests: a claim that no test was about, or the file itself.
     """
 
     def __init__(self, config: pytest.Config, file: Path, update: bool) -> None:
@@ -103,7 +106,7 @@ class ClaimsFile:
 
     @cached_property
     def recorded(self) -> dict[str, Any] | None:
-        """The entries on record; None where there are none, which is told as the run ends."""
+        """The entries on record; None if the file is missing or damaged, which ends in an error."""
         from pytest_dp.records.entries import load_entries
 
         with suppress(ClaimsFileError):
@@ -128,7 +131,7 @@ class ClaimsFile:
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Send along what was audited; fail a test whose claim is less than on record."""
+        """Put the audited entries on the report; fail a test whose claim is less than on record."""
         report = yield
         if call.when == "call" and audits_of(item).ended:
             from pytest_dp.plugin.claims_judged import compare_with_record, entries_of
@@ -141,7 +144,7 @@ class ClaimsFile:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        """Take over the claims that a worker has seen; none, if it crashed."""
+        """Add the tests that a worker has collected; none if it crashed."""
         output = getattr(node, "workeroutput", {}).get(_OUTPUT)
         self.stopped = self.stopped or output is None
         self.tests.update(json.loads(output or "{}"))
@@ -170,7 +173,7 @@ class ClaimsFile:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Compare or write, before reports are written and the end of the run is shown."""
+        """Compare all claims with the file, or write it, before reports are written."""
         if hasattr(session.config, "workeroutput"):
             session.config.workeroutput[_OUTPUT] = json.dumps(self.tests)
             return

@@ -15,9 +15,9 @@ import pytest
 from pytest_dp.basics.errors import ClaimsFileError, WeakenedClaim
 from pytest_dp.basics.reprs import plural
 from pytest_dp.claiming.claim import Claim
-from pytest_dp.plugin.claim_session import audits_of, claim_session_of, relative, represent
+from pytest_dp.plugin.claim_session import audits_of, claim_session_of, relative_path, represent
 from pytest_dp.plugin.claims_file import ClaimsFile
-from pytest_dp.plugin.collect import place
+from pytest_dp.plugin.collect import path_and_line
 from pytest_dp.plugin.options import settings_of_files
 from pytest_dp.records.entries import Entry, entry, load_entries, write_entries
 from pytest_dp.records.judging import (
@@ -44,17 +44,17 @@ _LEAVING_FILES_OUT = ("lf", "pyargs", "ignore", "ignore_glob")
 
 
 def describe_test(item: pytest.Item, file: Path, left_out: bool) -> dict[str, Any]:
-    """Describe a test without an audit, as in `ClaimsFile.tests`.
+    """Return the description of a test for `ClaimsFile.tests`, known without an audit.
 
     Its id is as in the file of claims, whatever pytest's root is.
     """
-    path, line = place(item)
+    path, line = path_and_line(item)
     _, colons, name = item.nodeid.partition("::")
     if item.get_closest_marker("xdist_group") is not None:
         name = _GROUP.sub("", name)
     claim = getattr(item, "claim", None)
     return {
-        "id": relative(item.path, file.parent) + colons + name,
+        "id": relative_path(item.path, file.parent) + colons + name,
         "path": path,
         "line": line,
         "entry": _entry(item, claim) if isinstance(claim, Claim) else None,
@@ -85,7 +85,7 @@ def entries_of(
 def compare_with_record(
     seen: ClaimsFile, item: pytest.Item, report: pytest.TestReport, audits: Sequence[Any]
 ) -> None:
-    """Let a test that passed fail for the first of its claims that is less than on record."""
+    """Turn the report of a test that passed into a failure if a claim is less than on record."""
     if seen.recorded is None or item.nodeid not in seen.tests:
         return
     for number, of_claim, expected in audits:
@@ -94,7 +94,7 @@ def compare_with_record(
         on_record = counterparts(seen.recorded, found, _seen_ids(seen)).get(name, "")
         told = judge_claim(seen.recorded, Collected(name, of_claim, on_record=on_record))
         if told is not None and told.fails and not expected:
-            path, line = place(item)
+            path, line = path_and_line(item)
             error = WeakenedClaim(message(told, seen.file.name))
             report.outcome = "failed"
             report.longrepr = represent(error, seen.config, item.path, line)
@@ -119,11 +119,11 @@ def _audit_id(name: str, number: int) -> str:
 
 
 def conclude_claims(seen: ClaimsFile, session: pytest.Session) -> None:
-    """Compare with what is on record, or write it; fail the run for what no test failed with."""
+    """Compare the claims of the run with the file, or write it; fail the run if it is due."""
     try:
         (_write if seen.update else _compare)(seen)
     except (ClaimsFileError, OSError) as error:
-        shown = relative(seen.file, seen.config.rootpath)
+        shown = relative_path(seen.file, seen.config.rootpath)
         seen.failures.append(_report_failure(seen.file.name, shown, 1, str(error)))
     if not seen.failures:
         return
@@ -134,7 +134,10 @@ def conclude_claims(seen: ClaimsFile, session: pytest.Session) -> None:
 
 
 def _compare(seen: ClaimsFile) -> None:
-    """Look for what is on record and no test was about, and for what no test could fail with."""
+    """Add lines and failures for claims on record, but for those that failed a test.
+
+    Raises ClaimsFileError if there is no file, or it cannot be read.
+    """
     if not seen.file.exists():
         raise ClaimsFileError(
             f"There is no {seen.file.name} in {seen.file.parent}. Write it with pytest "
@@ -148,13 +151,13 @@ def _compare(seen: ClaimsFile) -> None:
         if judgement.fails and (claim is None or test_of(claim.id) not in failed):
             file, line = _place(seen, judgement.id, claim)
             said = message(judgement, seen.file.name)
-            shown = relative(file, seen.config.rootpath)
+            shown = relative_path(file, seen.config.rootpath)
             seen.failures.append(_report_failure(judgement.id, shown, line, said))
     seen.lines += summarize(told, seen.file.name)
 
 
 def _write(seen: ClaimsFile) -> None:
-    """Put on record what this run has found; what it was not about stays as it was."""
+    """Write the claims of this run into the file; entries of other claims stay as they are."""
     recorded = load_entries(seen.file)
     entries = update_entries(recorded, list(_collected_claims(seen, recorded)), _expects(seen))
     changed = write_entries(seen.file, entries)

@@ -18,7 +18,7 @@ from pytest_dp.claiming.claim import Claim, distinct_labels, expand, variants
 from pytest_dp.claiming.keywords import read_keywords
 from pytest_dp.claiming.more_declarations import Claimed, Claims
 from pytest_dp.declaration import ATTRIBUTE, DECLARED, Declaration
-from pytest_dp.plugin.claim_session import MARKER, audits_of, has_claims, relative, represent
+from pytest_dp.plugin.claim_session import MARKER, audits_of, has_claims, relative_path, represent
 
 LOST = (
     "This claim is lost, so nothing would be audited: no name of the module stands for the {} that "
@@ -107,7 +107,7 @@ def lost_items(collector: pytest.Module, items: Iterable[Any]) -> list[pytest.It
     ]
     names = [name for _, name in lost]
     return [
-        _item(
+        _make_item(
             collector,
             f"{name}[{_label_of_fault('lost claim', names.count(name), declaration)}]",
             None,
@@ -123,7 +123,7 @@ def _label_of_fault(label: str, many: int, declaration: Declaration) -> str:
     return label if many == 1 else f"{label}, line {declaration.line}"
 
 
-def source_module(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+def make_source_module(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
     """Return a collector for a source module, unless pytest collects the file as tests anyway."""
     if file_path.name in ("conftest.py", "setup.py", "__main__.py"):
         return None
@@ -136,33 +136,33 @@ def source_module(file_path: Path, parent: pytest.Collector) -> pytest.Collector
 def claim_items(collector: pytest.Module, name: str, obj: Any) -> list[pytest.Item]:
     """Return one item for each claim on `obj` that is written in the collector's file."""
     if isinstance(obj, Claims):
-        return list(_of_table(collector, name, obj))
+        return list(_items_of_table(collector, name, obj))
     if isinstance(obj, type) and obj.__module__ == collector.obj.__name__:
         return [
-            *_items(collector, name, obj, _declarations(obj)),
+            *_items_of_object(collector, name, obj, _declarations(obj)),
             *(
                 item
                 for attribute, value in list(vars(obj).items())
-                for item in _of_attribute(collector, obj, attribute, value)
+                for item in _items_of_attribute(collector, obj, attribute, value)
             ),
         ]
     alias = getattr(obj, "__name__", name)
     if alias != name and vars(collector.obj).get(alias) is obj:
         return []  # collected under its own name
-    return _items(collector, name, obj, _declarations(obj))
+    return _items_of_object(collector, name, obj, _declarations(obj))
 
 
-def _of_table(collector: pytest.Module, name: str, table: Claims) -> Iterable[pytest.Item]:
+def _items_of_table(collector: pytest.Module, name: str, table: Claims) -> Iterable[pytest.Item]:
     """Yield an item for each claim of each entry, and a failing item for each wrong entry."""
     allowed = "Allowed: claims({'a name': Claimed(mechanism, eps=1.0, pairs=[...]), ...})."
     here = Declaration({}, *table.site)
     if not isinstance(table.entries, Mapping) or not table.entries:
-        yield _item(collector, name, None, here, invalid(name, table.entries, allowed))
+        yield _make_item(collector, name, None, here, invalid(name, table.entries, allowed))
         return
     for label, entry in table.entries.items():
         if not isinstance(entry, Claimed) or not isinstance(label, str):
             wrong = invalid(f"{name}[{label!r}]", entry, allowed)
-            yield _item(collector, f"{name}[{label}]", None, here, wrong)
+            yield _make_item(collector, f"{name}[{label}]", None, here, wrong)
             continue
         entry.declaration.made_at = table.site  # where an entry is made by a helper elsewhere
         marks = entry.marks if isinstance(entry.marks, list | tuple) else [entry.marks]
@@ -172,11 +172,11 @@ def _of_table(collector: pytest.Module, name: str, table: Claims) -> Iterable[py
         for item_name, claim in zip(
             full if len(several) > 1 else [f"{name}[{label}]"], several, strict=True
         ):
-            yield _item(collector, item_name, entry.mechanism, entry.declaration, claim, marks)
+            yield _make_item(collector, item_name, entry.mechanism, entry.declaration, claim, marks)
 
 
 def _claims_of(declaration: Declaration) -> list[Claim | ClaimError]:
-    """Return a claim for each combination of parameters; or what is wrong."""
+    """Return a claim for each combination of parameters, or the error of the declaration."""
     try:
         return [*expand(declaration.keywords)]
     except ClaimError as error:
@@ -188,24 +188,24 @@ def _declarations(obj: Any) -> tuple[Any, ...]:
     return declared if type(declared) is tuple else ()
 
 
-def _of_attribute(
+def _items_of_attribute(
     collector: pytest.Module, owner: type, name: str, value: Any
 ) -> list[pytest.Item]:
-    """Return the items of an attribute of a class: of a static method, or a failing one."""
+    """Return items for the claims on an attribute of a class; they fail unless it is static."""
     full, inner = f"{owner.__name__}.{name}", getattr(value, "__func__", value)
     declared = _declarations(value)
     if inner is not value:  # the claim may stand above @staticmethod or below it
         declared += _declarations(inner)
     if isinstance(value, staticmethod):
-        return _items(collector, full, inner, declared)
+        return _items_of_object(collector, full, inner, declared)
     problem = ClaimError(
         f"@dp_claim is on {full}, a method, and pytest-dp does not know which object to call it "
         "on. Put the claim on a function that makes the object and calls the method."
     )
-    return _items(collector, full, inner, declared, problem)
+    return _items_of_object(collector, full, inner, declared, problem)
 
 
-def _items(
+def _items_of_object(
     collector: pytest.Module,
     name: str,
     obj: Any,
@@ -226,11 +226,11 @@ def _items(
             label = next(labels)
         else:
             label = _label_of_fault("invalid claim", broken, declaration)
-        items.append(_item(collector, f"{name}[{label}]", obj, declaration, claim))
+        items.append(_make_item(collector, f"{name}[{label}]", obj, declaration, claim))
     return items
 
 
-def _item(
+def _make_item(
     collector: pytest.Module,
     name: str,
     mechanism: Any,
@@ -238,7 +238,7 @@ def _item(
     claim: Claim | ClaimError,
     marks: Iterable[Any] = (),
 ) -> pytest.Item:
-    """Return a test without arguments, with the marks of the mechanism, and more."""
+    """Return a test item for a claim, with the marks of its mechanism and `marks`."""
 
     def audit_claim() -> None:
         """Provide marks and a signature only."""
@@ -273,13 +273,13 @@ def _same_file(file: str, other: Path) -> bool:
 
 
 def parametrize(metafunc: pytest.Metafunc) -> None:
-    """Make one item for each claim, if the markers of a test make several."""
+    """Make one item for each claim of a test with ``dp_check``, if its markers state several."""
     variations: list[tuple[dict[str, Any], str]] = []
     for marker in reversed(closest_markers(metafunc.definition)):  # the topmost first
         try:
             claims = variants(read_marker(marker))
         except ClaimError:
-            return  # `before` shows it when the test is run
+            return  # `check.reset_audits` shows it when the test is run
         for arguments, label in claims:
             keywords = dict(marker.kwargs)
             if arguments.params or arguments.drawn:
@@ -296,7 +296,7 @@ def parametrize(metafunc: pytest.Metafunc) -> None:
 
 
 def refuse_unaudited(items: Sequence[pytest.Item]) -> None:
-    """Let a test fail for each marker of a module or a class that none of its tests audits.
+    """Mark a test as failing for each marker of a module or class that no test in it audits.
 
     Classes that inherit a marker share it, and may leave the audit to one of them.
     """
@@ -316,7 +316,7 @@ def refuse_unaudited(items: Sequence[pytest.Item]) -> None:
 
 
 def closest_markers(item: pytest.Item) -> list[pytest.Mark]:
-    """Return the markers of the closest test, class or module that has some."""
+    """Return the ``dp_claim`` markers of the test, or else of the closest class or module."""
     for node in reversed(item.listchain()):
         own = [marker for marker in node.own_markers if marker.name == MARKER]
         if own:
@@ -330,7 +330,7 @@ def takes_dp_check(item: pytest.Item) -> bool:
 
 
 def read_marker(marker: pytest.Mark) -> dict[str, Any]:
-    """Read the keywords of a marker; ``dp_check`` may be given the rest."""
+    """Return the checked keywords of a marker; those that are missing come with ``dp_check``."""
     if marker.args:
         raise ClaimError(
             f"pytest.mark.dp_claim was given {marker.args[0]!r} without a keyword. "
@@ -339,7 +339,7 @@ def read_marker(marker: pytest.Mark) -> dict[str, Any]:
     return read_keywords(marker.kwargs)
 
 
-def place(item: pytest.Item) -> tuple[str, int]:
+def path_and_line(item: pytest.Item) -> tuple[str, int]:
     """Return the path of a test, relative to the root, and its line."""
     _, line, _ = item.reportinfo()
-    return relative(item.path, item.config.rootpath), (line or 0) + 1
+    return relative_path(item.path, item.config.rootpath), (line or 0) + 1

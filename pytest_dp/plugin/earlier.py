@@ -30,7 +30,7 @@ from pytest_dp.claiming.setting_fields import is_strategy
 from pytest_dp.claiming.settings import NAMES, Settings
 from pytest_dp.data.relations import Pair
 from pytest_dp.pairs import resolve_promise
-from pytest_dp.plugin.claim_session import reason, warn_without_failing
+from pytest_dp.plugin.claim_session import error_reason, warn_without_failing
 from pytest_dp.plugin.options import accumulates, settings_of
 from pytest_dp.records.evidence_store import FOLDER, Store, StoredRun, file_name, total_evidence
 from pytest_dp.records.identity import identity, is_outside, project_digest, text_of
@@ -69,13 +69,13 @@ class Earlier:
 
     @property
     def past(self) -> Past:
-        """The results of earlier runs, as an audit asks for them."""
+        """The remembered pair and the earlier evidence, as functions that an audit calls."""
         from pytest_dp.auditors.session import Past
 
         return Past(self._pairs, self._of_other_seeds)
 
     def keep(self, result: AuditResult) -> None:
-        """Leave what the audit has shown to later runs."""
+        """Write the pair that broke the claim and the evidence, for later runs; warn on errors."""
         self._keep_pair(result)
         if self._store is None:
             return
@@ -83,7 +83,7 @@ class Earlier:
             run = StoredRun(
                 self._name,
                 self._about,
-                numbers.seed(result.seed),
+                numbers.format_seed(result.seed),
                 self._started,
                 result.evidence.samples,
                 result.evidence.log_e_values,
@@ -98,7 +98,7 @@ class Earlier:
             return None
         code = project_digest(self._item.config.rootpath)
         self._about = identity(promise, self._claim.arguments, code, *self._more)
-        return self._store.earlier(self._name, self._about, numbers.seed(seed), self._alpha)
+        return self._store.earlier(self._name, self._about, numbers.format_seed(seed), self._alpha)
 
     def _pairs(self, promise: Promise) -> list[Pair]:
         """Return the pair that broke this promise; none where an audit is repeated by its seed."""
@@ -112,7 +112,7 @@ class Earlier:
             return []
 
     def _keep_pair(self, result: AuditResult) -> None:
-        """Keep the pair that broke the claim; forget one that does so no more."""
+        """Write the pair that broke the claim into pytest's cache, or remove one that passed."""
         example = (result.beyond or result).counterexample
         try:
             file = self._file(result.claim.promise)
@@ -125,7 +125,7 @@ class Earlier:
                 file.unlink(missing_ok=True)
         except Exception as error:  # a full disk, or inputs that cannot be pickled
             if result.violated:  # else there was nothing to keep
-                said = f"could not keep the pair that broke the claim: {reason(error)}"
+                said = f"could not keep the pair that broke the claim: {error_reason(error)}"
                 warn_without_failing(self._item, said)
 
     def _file(self, promise: Promise) -> Path | None:
@@ -191,7 +191,7 @@ class PassLookup:
         )
 
     def keep(self, record: Record) -> None:
-        """Keep what the audit found, if it passed, for the next run to look up."""
+        """Write the record of a pass for the next run to find, or remove it; warn on errors."""
         if not self._about:
             return
         plain = None
@@ -209,7 +209,7 @@ class PassLookup:
 def with_file(
     item: pytest.Item, number: int, mechanism: Any, keywords: Mapping[str, Any], result: AuditResult
 ) -> AuditResult:
-    """Return the result of an audit, with the file that was written of the pair that it shows.
+    """Write the pair of a violation as a test, and return the result with that file.
 
     `keywords` are those of the claim, and `number` counts the audits of a test. The file of a claim
     that stands is taken away.
@@ -237,7 +237,7 @@ def with_file(
             return result
         return replace(result, notes=(*result.notes, f"no file has this pair as a test: {why}"))
     except OSError as error:
-        warn_without_failing(item, f"{shown} could not be written: {reason(error)}")
+        warn_without_failing(item, f"{shown} could not be written: {error_reason(error)}")
         return result
 
 
@@ -256,7 +256,7 @@ def describe_evidence(config: pytest.Config) -> Iterator[str]:
 
 
 def _version_line(runs: list[StoredRun]) -> str:
-    """Return one version of a mechanism and its claim."""
+    """Return a line on the runs of one version of a mechanism and its claim."""
     alpha = min(run.alpha for run in runs)
     evidence = total_evidence(runs, alpha)
     days = sorted({run.started[:10] for run in runs})

@@ -24,7 +24,7 @@ from pytest_dp.claiming.settings import (
     read_text,
     settings_for,
 )
-from pytest_dp.plugin.claim_session import claim_session_of, ini, option_or_ini
+from pytest_dp.plugin.claim_session import claim_session_of, option_or_ini, read_ini
 
 STARTING_SECONDS = 25.0
 """Seconds in which a cluster has to answer. More: a wrong address is found later; fewer: slow
@@ -133,7 +133,7 @@ def settings_of_files(config: pytest.Config, claim: Claim) -> Settings:
     values = {name: getattr(config.option, f"dp_{name}", None) for name in (*FIELDS, "profile")}
     options = {name: v for name, v in values.items() if v and f"dp_{name}" not in typed}
     try:
-        profile = profile_of_ci(options.get("profile"), ini(config, "profile"))
+        profile = profile_of_ci(options.get("profile"), read_ini(config, "profile"))
     except ClaimError as error:
         raise pytest.UsageError(f"profile of this project: {error}") from None
     return _layer_settings(config, profile, claim, _values(options.get, flag_of))
@@ -154,11 +154,14 @@ def _of_options(config: pytest.Config) -> dict[str, Any]:
 
 
 def _of_file(config: pytest.Config) -> dict[str, Any]:
-    return _values(partial(ini, config), lambda name: f"ini key dp_{name}")
+    return _values(partial(read_ini, config), lambda name: f"ini key dp_{name}")
 
 
 def _values(given: Callable[[str], Any], said_by: Callable[[str], str]) -> dict[str, Any]:
-    """Return the fields that are options, as values; those left open are left out."""
+    """Return the values of fields that are options, without those left open.
+
+    `given` returns the text of a field or None, and `said_by` its source, for UsageError.
+    """
     values = {}
     for name in FIELDS.keys() & OPTIONS.keys():
         text = given(name)
@@ -173,7 +176,7 @@ def _values(given: Callable[[str], Any], said_by: Callable[[str], str]) -> dict[
 
 def profile_of(config: pytest.Config) -> Profile:
     """Return the profile of this run; raise UsageError if the given name is unknown."""
-    option, file = getattr(config.option, "dp_profile", None), ini(config, "profile")
+    option, file = getattr(config.option, "dp_profile", None), read_ini(config, "profile")
     try:
         return choose_profile(option, file)
     except ClaimError as error:
@@ -182,12 +185,12 @@ def profile_of(config: pytest.Config) -> Profile:
 
 
 def accumulates(config: pytest.Config) -> bool:
-    """Return whether evidence is kept, for later runs to add to."""
+    """Return whether this run keeps evidence for later runs (``--dp-accumulate``)."""
     return _of_run(config).accumulate
 
 
 def only_changed(config: pytest.Config) -> bool:
-    """Return whether claims that passed are audited again only after a change; never in CI."""
+    """Return whether claims that passed are audited only after a change; never in CI."""
     run = _of_run(config)
     never = run.accumulate or in_ci() or profile_of(config).name == "ci"
     return run.changed and not never

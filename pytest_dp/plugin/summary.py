@@ -11,7 +11,7 @@ import pytest
 
 from pytest_dp.basics.errors import ClaimError, note_fault
 from pytest_dp.basics.whose_code import write_whole
-from pytest_dp.plugin.claim_session import reason, relative, reports
+from pytest_dp.plugin.claim_session import error_reason, relative_path, report_paths
 from pytest_dp.report.files import (
     FORMATS,
     Run,
@@ -47,7 +47,7 @@ def show_table(reporter: pytest.TerminalReporter, records: list[Record]) -> list
             show(reporter, records)
         except Exception as error:  # the failures above stand, and the other step
             note_fault(error, f"showing {what}")
-            problems.append(f"{what} could not be shown: {reason(error)}")
+            problems.append(f"{what} could not be shown: {error_reason(error)}")
     return problems
 
 
@@ -82,8 +82,8 @@ def _on_github(reporter: pytest.TerminalReporter, records: list[Record]) -> None
     records = [record for record in records if not record.expected]  # those alarm nobody
     root, workspace = reporter.config.rootpath, _workspace(reporter.config)
     for record in (told for claimed in records for told in claimed.all):
-        line = annotation(record, relative(root / record.path, workspace))
-        blamed = blame_commands(record, lambda path: relative(root / path, workspace))
+        line = annotation(record, relative_path(root / record.path, workspace))
+        blamed = blame_commands(record, lambda path: relative_path(root / path, workspace))
         for command in (line, *blamed) if line else ():
             reporter.write_line(command)
     summary = os.environ.get("GITHUB_STEP_SUMMARY")
@@ -97,7 +97,7 @@ def _on_github(reporter: pytest.TerminalReporter, records: list[Record]) -> None
 def report_files(config: pytest.Config) -> list[Path]:
     """Return the files of the reports of this run; raises UsageError if a file cannot be one."""
     # Absolute, as tests may change the directory.
-    files = dict.fromkeys(Path(os.path.abspath(file)) for file in reports(config))  # noqa: PTH100
+    files = dict.fromkeys(Path(os.path.abspath(file)) for file in report_paths(config))  # noqa: PTH100
     for file in files:
         if file.is_dir():
             raise pytest.UsageError(
@@ -114,13 +114,13 @@ def report_files(config: pytest.Config) -> list[Path]:
 def write_reports(
     files: Iterable[Path], records: Sequence[Record], config: pytest.Config
 ) -> list[str]:
-    """Write each file whole or not at all; what was written, or went wrong, a line each.
+    """Write each file whole or not at all, and return a line for each that could not be written.
 
     A report that cannot be written does not keep the others from being written.
     """
 
     def located(path: str) -> str:
-        return relative(config.rootpath / path, _workspace(config))
+        return relative_path(config.rootpath / path, _workspace(config))
 
     problems = []
     for file in files:
@@ -130,7 +130,7 @@ def write_reports(
             write_whole(file, text.encode("utf-8", "backslashreplace"))
         except Exception as error:  # what one of them stumbles over costs no other
             note_fault(error, f"writing {file}")
-            problems.append(f"--dp-report={file} could not be written: {reason(error)}")
+            problems.append(f"--dp-report={file} could not be written: {error_reason(error)}")
     return problems
 
 

@@ -63,7 +63,7 @@ _DIGEST = re.compile(r"#([0-9a-f]{12})( \([\d,]+ records?\))?$")
 
 
 def entry(claim: Claim, settings: Settings, resolved: Promise | None = None) -> Entry:
-    """Return the entry of a claim: what is kept of it, as it is written.
+    """Return the entry of a claim: its fields as plain values, without those that are empty.
 
     The settings are what files say: the command line is not part of a claim. `resolved` is its
     promise with the inputs looked up, where it was audited.
@@ -87,7 +87,7 @@ def entry(claim: Claim, settings: Settings, resolved: Promise | None = None) -> 
 
 
 def promise_of(given: Guarantee) -> Entry:
-    """Return a guarantee as plain values; one that is a function by some of its values."""
+    """Return a guarantee as plain values; of a function, its deltas at `RECORDED_EPS`."""
     if isinstance(given, ApproximateDP):
         return {"eps": given.eps} | ({"delta": given.delta} if given.delta else {})
     if isinstance(given, ZeroConcentratedDP):
@@ -103,7 +103,7 @@ def promise_of(given: Guarantee) -> Entry:
 
 
 def guarantee_of(promise: Mapping[str, Any]) -> Guarantee | None:
-    """Return the guarantee of an entry; None if it is a function, of which only values are kept.
+    """Return the guarantee of an entry's promise; None if only values of a curve are on record.
 
     Raises ClaimError if this is no guarantee.
     """
@@ -125,7 +125,7 @@ def promise_text(promise: Mapping[str, Any]) -> str:
 
 
 def compare_promises(old: Entry, new: Entry) -> str:
-    """Return how a promise compares with that on record; empty if it says the same."""
+    """Return how a promise compares with that on record: a verdict, or empty if both are equal."""
     if _close(old, new):
         return ""
     forth, back = _follows(old, new), _follows(new, old)
@@ -162,7 +162,7 @@ def _follows(asked: Entry, given: Entry) -> bool:
 
 
 def examples(promise: Promise, *, written: bool = True) -> list[str] | None:
-    """Return a text for each input; None if the inputs are not known (yet).
+    """Return a text for each input; None if the claim only names a source of inputs.
 
     Datasets that are not `written` in the claim itself may be anybody's data, which is not to stand
     in a file of the project: of these, a digest and how many records there are.
@@ -323,7 +323,7 @@ def _value(value: Any) -> str:
 
 
 def write_entries(file: Path, entries: Mapping[str, Entry]) -> bool:
-    """Write the file, whole or not at all; False if it said the same already.
+    """Write the file, whole or not at all; return False if it had this content already.
 
     Raises ClaimsFileError if that is not possible.
     """

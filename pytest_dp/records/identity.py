@@ -59,7 +59,7 @@ def identity(promise: Promise, arguments: Arguments, code: str, *more: str) -> s
 
 
 def is_outside(*roots: Any) -> bool:
-    """Return whether objects reach a program or a service, which may be another at any time."""
+    """Return whether objects reach a program or a service, which may change at any time."""
     return any(isinstance(value, BlackBox) for value, _ in reach(*((root, "") for root in roots)))
 
 
@@ -169,12 +169,12 @@ def _content(file: Path) -> str:
 
 
 def digest_of_text(text: str) -> str:
-    """Return a short stand-in for a text."""
+    """Return a digest of a text: 12 hexadecimal digits of its SHA-256."""
     return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:12]
 
 
 def text_of(value: Any) -> str:
-    """Return a value as text: by its content, not its address; functions by name and source."""
+    """Return a value as text, the same in every process: by content; functions by their source."""
     try:
         return Canonical().text(value)
     except Exception as error:  # values are the user's objects: anything may happen in them
@@ -183,7 +183,7 @@ def text_of(value: Any) -> str:
 
 
 def brief(text: str) -> str:
-    """Return the text, or its beginning and a digest of it all."""
+    """Return the text, or if it is long its beginning and a digest of the whole text."""
     return (
         text
         if len(text) <= SHORT_LENGTH

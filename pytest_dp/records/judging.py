@@ -188,7 +188,7 @@ def test_of(name: str) -> str:
 
 
 def mechanism_of(name: str) -> str:
-    """Return an id without what it says of the promise."""
+    """Return an id without its brackets, which hold promise and parameters."""
     return re.sub(r"\[.*\]", "", name, flags=re.DOTALL)
 
 
@@ -221,7 +221,7 @@ def _group_by_fields(entries: Mapping[str, Entry | None]) -> dict[str, list[str]
 
 
 def judge_claim(recorded: Mapping[str, Entry], claim: Collected) -> Judgement | None:
-    """Judge one claim; None if it is not on record and makes no sense either.
+    """Return the judgement of one claim; None if it is neither on record nor valid.
 
     Raises ClaimError if what is on record is no entry.
     """
@@ -242,7 +242,7 @@ def judge_claim(recorded: Mapping[str, Entry], claim: Collected) -> Judgement | 
 def judge(
     recorded: Mapping[str, Entry], claims: Sequence[Collected], expected: Callable[[str], bool]
 ) -> list[Judgement]:
-    """Judge each claim on record that this run was about, and each that it found.
+    """Return a judgement of each claim of this run, and of those on record that are gone.
 
     `expected` tells whether this run should have found a claim of that id.
     """
@@ -277,7 +277,7 @@ def update_entries(
 
 
 def _fill_from_old(new: Entry, old: Entry) -> Entry:
-    """Return the new entry, with fields that only an audit can give from the old one."""
+    """Return the new entry; examples that only an audit can look up come from the old one."""
     same = new.get("inputs") == old.get("inputs") and "examples" not in new
     more = ("examples", "relation") if same else ()
     return {**{name: old[name] for name in more if name in old}, **new}

@@ -43,7 +43,7 @@ MARKS = "abcdefghijkl"
 
 
 def complete_pictures(result: Result) -> Pictures:
-    """Return the pictures of a result, with what its claim allows."""
+    """Return the pictures of a result, completed by the trade-off curve of its claim."""
     pictures = result.pictures
     if pictures.attack or pictures.event:
         allowed = _allowed_curve(result.claim.promise.guarantee, pictures.event)
@@ -129,7 +129,7 @@ def outputs(histogram: Histogram) -> Drawing:
 
 
 def _is_numeric(bar: Bar) -> bool:
-    """Return whether a bar is of a number or a range, and not far off or of another kind."""
+    """Return whether a bar has a place on the axis of numbers."""
     return bar.low == bar.high is not None if bar.label else True
 
 

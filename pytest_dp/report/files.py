@@ -34,7 +34,7 @@ from pytest_dp.report.summary_table import (
     StatusLook,
     legend,
     look_of,
-    row_cells,
+    table_cells,
     total,
     verdict,
 )
@@ -75,7 +75,7 @@ class Document:
 
 
 def as_json(records: Iterable[Record], created: datetime | None = None) -> str:
-    """Return the document of a run."""
+    """Return the JSON text of a run; `created` is the time, by default now."""
     time = (created or clocks.now()).isoformat(timespec="seconds")
     document = plain(Document(VERSION, time, versions(), ()))
     document["claims"] = [replace(record, pictures=None).as_dict() for record in records]
@@ -133,7 +133,7 @@ def code_quality(records: Sequence[Record], located: Callable[[str], str] = str)
 
 
 def alarms_of(records: Iterable[Record]) -> list[Record]:
-    """Return the records that somebody has to look at, those beside a verdict as well."""
+    """Return the records that alarm, those outside the declared inputs included."""
     shown = (part for record in records if not record.expected for part in record.all)
     return [record for record in shown if STATUSES[record.status].level]
 
@@ -188,7 +188,7 @@ def _sarif_location(path: str, line: int | None) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Facts of a run as a whole, for its reports."""
+    """A run as the writers of reports see it, besides its records."""
 
     located: Callable[[str], str]
     """From the path of a file to the path as seen from the root of the repository."""
@@ -204,7 +204,7 @@ FORMATS: dict[str, Callable[[Sequence[Record], Run], str]] = {
 
 
 def format_suffix(file: Path) -> str:
-    """Return the ending that says which format a file has.
+    """Load the formats of other packages, and return the key of `FORMATS` that a file ends with.
 
     Raises ClaimError if there is no such format.
     """
@@ -317,7 +317,7 @@ def _markdown_table(records: Sequence[Record]) -> str:
     ]
     for record in records:
         shown = f"{look_of(record).sign} {_markdown(verdict(record))}"
-        columns = [shown, _code_span(record.nodeid), *row_cells(record)]
+        columns = [shown, _code_span(record.nodeid), *table_cells(record)]
         cells = (cell.replace("|", "\\|") for cell in columns)
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
@@ -328,7 +328,7 @@ def _escape_message(text: str) -> str:
 
 
 def _markdown(text: str) -> str:
-    """Return words that Markdown and HTML leave as they are."""
+    """Return a text on one line, escaped for Markdown and HTML."""
     return escape(re.sub(r"([\\`*_\[\]~#|@])", r"\\\1", " ".join(text.split())), quote=False)
 
 

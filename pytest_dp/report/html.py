@@ -25,8 +25,8 @@ from pytest_dp.report.summary_table import (
     facts,
     legend,
     look_of,
-    row_cells,
     short_finding,
+    table_cells,
     total,
     verdict,
 )
@@ -65,14 +65,14 @@ def page(
 
 
 def _rank(record: Record) -> tuple[int, bool, bool]:
-    """Return what alarms first; of passes those broken on other inputs, then the weak ones."""
+    """Return a sort key: alarms first, then passes broken on other inputs, then weak passes."""
     passed = record.status in PASSING
     alarm = ORDER.index("no violation" if passed else record.status)
     return alarm, not (passed and record.beyond), record.strength not in LOW_CONFIDENCE
 
 
 def fragment(record: Record) -> str:
-    """Return one claim, to be shown within another page, such as a notebook."""
+    """Return one claim as HTML for another page, such as a notebook."""
     name, outcome = f"<p>{_name(record.name)}</p>", _verdict_tag("p", record)
     return f'<style>{_style_sheet()}</style><div class="dp">{name}{outcome}{_details(record)}</div>'
 
@@ -106,7 +106,7 @@ def _table(claims: Sequence[Record]) -> str:
 def _row(number: int, record: Record) -> str:
     cells = "".join(
         f'<td class="dp-text" data-label="{head}">{_text(cell)}</td>'
-        for head, cell in zip(HEADS, row_cells(record), strict=True)
+        for head, cell in zip(HEADS, table_cells(record), strict=True)
     )
     look = look_of(record)
     return (

@@ -18,8 +18,10 @@ Rounding = Literal["nearest", "down", "up"]
 P = ParamSpec("P")
 
 
-def _of_any(write: Callable[Concatenate[float, P], str]) -> Callable[Concatenate[float, P], str]:
-    """Write what is no number, too: reports are made of whatever was found."""
+def _unknown_for_nan(
+    write: Callable[Concatenate[float, P], str],
+) -> Callable[Concatenate[float, P], str]:
+    """Make a formatting function return ``"unknown"`` for NaN."""
 
     @wraps(write)
     def written(value: float, /, *args: P.args, **options: P.kwargs) -> str:
@@ -36,7 +38,7 @@ def format_count(n: int) -> str:
     return f"{int(n):,}"
 
 
-@_of_any
+@_unknown_for_nan
 def format_probability(p: float, rounding: Rounding = "nearest") -> str:
     """Return a probability as text, such as ``0.501`` or ``1.2e-05``.
 
@@ -58,14 +60,14 @@ def format_probability(p: float, rounding: Rounding = "nearest") -> str:
     return _plain(_places(value, places, rounding))
 
 
-@_of_any
-def claimed_number(eps: float) -> str:
+@_unknown_for_nan
+def format_claimed(eps: float) -> str:
     """Return a claimed ε as its author wrote it, unless that takes more than eight characters."""
     text = repr(float(eps))
     return text if len(text) <= 8 else _significant(_decimal(eps), 6, "nearest")
 
 
-@_of_any
+@_unknown_for_nan
 def format_lower(eps: float, above: float | None = None) -> str:
     """Return a lower bound on ε, rounded down; with digits enough to read as more than `above`."""
     if math.isinf(eps):
@@ -75,31 +77,31 @@ def format_lower(eps: float, above: float | None = None) -> str:
         return "0"
     for digits in range(3, 18):
         text = _significant(value, digits, "down")
-        if above is None or _value(text) > above:
+        if above is None or _number_in(text) > above:
             return text
     return repr(float(eps))
 
 
-@_of_any
+@_unknown_for_nan
 def format_upper(eps: float) -> str:
-    """Return a smallest detectable ε, rounded up."""
+    """Return an upper bound on ε as text, rounded up to three digits."""
     if math.isinf(eps):
         return "infinity"
     value = _decimal(eps)
     return "0" if value <= 0 else _significant(value, 3, "up")
 
 
-def claim_and_bound(eps: float, bound: float) -> tuple[str, str]:
+def format_claim_and_bound(eps: float, bound: float) -> tuple[str, str]:
     """Return a claimed ε and a larger lower bound as text, so that the bound reads as larger."""
-    shown = claimed_number(eps)
+    shown = format_claimed(eps)
     text = format_lower(bound, above=max(eps, float(shown)))
-    if _value(text) > float(shown):
+    if _number_in(text) > float(shown):
         return shown, text
     return repr(float(eps)), repr(float(bound))
 
 
-@_of_any
-def ratio(value: float, rounding: Rounding = "nearest", digits: int = 3) -> str:
+@_unknown_for_nan
+def format_ratio(value: float, rounding: Rounding = "nearest", digits: int = 3) -> str:
     """Return a ratio of probabilities: ``7.41``, ``1.0012``, ``4.8e8``, ``infinite``.
 
     `digits` are significant digits of its distance from 1 when it is close to 1.
@@ -114,19 +116,19 @@ def ratio(value: float, rounding: Rounding = "nearest", digits: int = 3) -> str:
     return _significant(number, digits, rounding)
 
 
-@_of_any
-def ratio_of(eps: float, rounding: Rounding = "nearest", digits: int = 3) -> str:
+@_unknown_for_nan
+def format_exp_ratio(eps: float, rounding: Rounding = "nearest", digits: int = 3) -> str:
     """Return e^ε as a ratio, or as a power if it is very large."""
     if math.isinf(eps):
-        return ratio(eps)
+        return format_ratio(eps)
     if eps > 50:
-        text = format_lower(eps) if rounding == "down" else claimed_number(eps)
+        text = format_lower(eps) if rounding == "down" else format_claimed(eps)
         return f"e^{text}"
-    return ratio(math.exp(eps), rounding, digits)
+    return format_ratio(math.exp(eps), rounding, digits)
 
 
-@_of_any
-def confidence(alpha: float) -> str:
+@_unknown_for_nan
+def format_confidence(alpha: float) -> str:
     """Return 1 - alpha in percent, rounded down, such as ``99.9999 %``."""
     value = _decimal(alpha)
     if value < Decimal("1e-9"):
@@ -135,7 +137,7 @@ def confidence(alpha: float) -> str:
     return f"{_plain(100 - 100 * up, trim=True)} %"
 
 
-@_of_any
+@_unknown_for_nan
 def format_p_value(p: float) -> str:
     """Return a p-value rounded up, such as ``3e-212``, or ``< 1e-300`` for smaller ones."""
     if p < 1e-300:
@@ -148,7 +150,7 @@ def format_p_value(p: float) -> str:
     return _significant(value, 1, "up")
 
 
-@_of_any
+@_unknown_for_nan
 def format_e_value(e: float) -> str:
     """Return an e-value rounded down, such as ``4e9``, or ``> 1e300`` for larger ones."""
     if e > 1e300:
@@ -157,9 +159,9 @@ def format_e_value(e: float) -> str:
     return _significant(value, 2 if value < 1_000_000 else 1, "down") if value > 0 else "0"
 
 
-@_of_any
+@_unknown_for_nan
 def format_seconds(value: float, compact: bool = False) -> str:
-    """Return ``0.8 s`` or ``2 min 5 s``; `compact` keeps to seconds, for tables."""
+    """Return seconds as text, ``0.8 s`` or ``2 min 5 s``; with `compact` in seconds only."""
     if math.isinf(value):
         return "infinity"
     if value < 0.0995:
@@ -175,12 +177,12 @@ def format_seconds(value: float, compact: bool = False) -> str:
     return f"{minutes // 60} h {minutes % 60} min"
 
 
-def seed(value: int) -> str:
+def format_seed(value: int) -> str:
     """Return a seed as ``--dp-seed`` takes it, such as ``8f2c``."""
     return format(int(value), "x")
 
 
-def _value(text: str) -> float:
+def _number_in(text: str) -> float:
     return float(text.replace(",", ""))
 
 
@@ -212,21 +214,21 @@ def _significant(value: Decimal, digits: int, rounding: Rounding) -> str:
     return _plain(rounded)
 
 
-def seldom(p: float) -> str:
+def format_rarity(p: float) -> str:
     """Return n for a probability of 1 in n or more, in two digits, such as ``4,100``."""
     often = math.floor(1 / max(p, 1e-15))
     unit = 10 ** max(len(str(often)) - 2, 0)
     return format_count(often // unit * unit)
 
 
-def known_number(value: float, error: float) -> str:
+def format_known(value: float, error: float) -> str:
     """Return a value with the decimals that are certain to one unit, at most six."""
     if math.isinf(value):
         return "infinity"
     return f"{value:.{6 if error <= 1e-6 else max(0, int(-math.log10(error)))}f}"
 
 
-def value(parameter: str, number: str, sign: str = "=") -> str:
+def parameter_text(parameter: str, number: str, sign: str = "=") -> str:
     """Return ``eps = 1.7``, or ``loss = 1.7 times the claim`` for a claim by a curve."""
     if parameter == "scale":
         return f"loss {sign} {number} times the claim"

@@ -42,7 +42,7 @@ if TYPE_CHECKING:  # the table and the headline need no inputs, and pytest shows
     from pytest_dp.results.result import Counterexample, Result
 
 
-def inputs(example: Counterexample, width: int) -> list[str]:
+def input_lines(example: Counterexample, width: int) -> list[str]:
     """Return lines for D, for D', and for the parameters that were drawn with them."""
     from pytest_dp.data import describe
     from pytest_dp.data.describing import whole
@@ -51,25 +51,25 @@ def inputs(example: Counterexample, width: int) -> list[str]:
     d1, d2 = (whole(data, room) for data in (example.d1, example.d2))
     remark = f"({example.difference})" if example.difference else ""
     if d1 is None or d2 is None:
-        differing = _changes(example, width)
-        d2 = "D, except for this" if differing else _summary(example.d2, width)
-        lines = field("D  = ", _summary(example.d1, width - 5), width)
+        differing = _change_lines(example, width)
+        d2 = "D, except for this" if differing else _summary_of_input(example.d2, width)
+        lines = field("D  = ", _summary_of_input(example.d1, width - 5), width)
         lines += field("D' = ", f"{d2} {remark}".rstrip() + ":" * bool(differing), width)
         lines += differing
     else:
-        lines = _in_full(field("D  = ", d1, width), field("D' = ", d2, width), remark, width)
+        lines = _both_in_full(field("D  = ", d1, width), field("D' = ", d2, width), remark, width)
         if min(len(d1), len(d2)) > width:  # long ones look alike
-            few = _changes(example, width)
+            few = _change_lines(example, width)
             lines += few if len(few) <= MAX_LINES else []
-    lines += field("     ", _idle(example), width) if example.idle else []
+    lines += field("     ", _idle_fields_text(example), width) if example.idle else []
     if example.params:
         values = (f"{name} = {describe(value, room)}" for name, value in example.params.items())
         lines += field("with ", ", ".join(values), width)
     return lines
 
 
-def _in_full(lines1: list[str], lines2: list[str], remark: str, width: int) -> list[str]:
-    """Return both, with the remark behind the second where it fits."""
+def _both_in_full(lines1: list[str], lines2: list[str], remark: str, width: int) -> list[str]:
+    """Return the lines of D and of D', with the remark behind D' where it fits."""
     column = max(len(lines1[-1]) if len(lines1) == 1 else 0, len(lines2[-1]), 25) + 3
     if column + len(remark) > width:
         column = len(lines2[-1]) + 3
@@ -80,7 +80,7 @@ def _in_full(lines1: list[str], lines2: list[str], remark: str, width: int) -> l
     return [*lines1, f"{lines2[0]:{column}}{remark}"]
 
 
-def _summary(data: Any, width: int) -> str:
+def _summary_of_input(data: Any, width: int) -> str:
     """Summarize an input: its type, its size, and its columns if it has any."""
     from pytest_dp.data import describe
     from pytest_dp.data.types import type_of
@@ -94,15 +94,15 @@ def _summary(data: Any, width: int) -> str:
     return said + shorten_line(", ".join(map(str, columns)), width - len(said))
 
 
-def _changes(example: Counterexample, width: int) -> list[str]:
-    """Return lines about the differences, one for each record or part."""
+def _change_lines(example: Counterexample, width: int) -> list[str]:
+    """Return lines on what differs between D and D', one for each record or part of them."""
     from pytest_dp.data import key, records_of
     from pytest_dp.data.fields import changes, parts
     from pytest_dp.data.types import type_of
 
     found, kind = changes(example.d1, example.d2), type_of(example.d1)
     if found and kind is not None:
-        texts = (_change(change, kind, example) for change in found)
+        texts = (_describe_change(change, kind, example) for change in found)
         shown = [text for _, some in zip(range(MAX_LINES), texts, strict=False) for text in some]
         more = len(found) - MAX_LINES
     else:
@@ -112,35 +112,37 @@ def _changes(example: Counterexample, width: int) -> list[str]:
             how = "of other types or labels" if next(rows) == next(rows) else "in another order"
             inside, shown = [], [f"the same records, {how}"]
         else:
-            shown = [_from_to(f"D{place}", *both) for place, *both in inside[:MAX_DIFFERENCES]]
+            shown = [
+                _before_and_after(f"D{place}", *both) for place, *both in inside[:MAX_DIFFERENCES]
+            ]
         more = len(inside) - MAX_DIFFERENCES
     if more > 0:
         shown.append(f"... and in {plural(more, 'more place')}")
     return [line for text in shown for line in field("     ", text, width)]
 
 
-def _change(change: Change, kind: DataType, example: Counterexample) -> Iterator[str]:
-    """Yield a record, by its place: what it holds, or what differs in it if it was replaced."""
+def _describe_change(change: Change, kind: DataType, example: Counterexample) -> Iterator[str]:
+    """Yield texts on one differing record: its content, or its differing fields if replaced."""
     from pytest_dp.data.fields import ABSENT, parts, record_of
 
     sides = record_of(example.d1, change.before), record_of(example.d2, change.after)
-    before, after = (_without(example.idle, side) for side in sides)
+    before, after = (_without_fields(example.idle, side) for side in sides)
     if change.before is ABSENT or change.after is ABSENT:
         name, record = ("D'", after) if change.before is ABSENT else ("D", before)
         at = kind.place(change.at)
         place = f"{name}{at} = " if at else ""
         partly = record is not sides[change.before is ABSENT]
-        yield f"only in {name}: {place}{_record(record, partly=partly)}"
+        yield f"only in {name}: {place}{_record_text(record, partly=partly)}"
     else:
         differing = list(parts(before, after))
         for inside, *both in differing[:MAX_DIFFERENCES]:
-            yield _from_to(f"D{kind.place(change.at, inside)}", *both)
+            yield _before_and_after(f"D{kind.place(change.at, inside)}", *both)
         if differing[MAX_DIFFERENCES:]:
             yield f"... and {plural(len(differing) - MAX_DIFFERENCES, 'more value')} of this record"
 
 
-def _idle(example: Counterexample) -> str:
-    """Return which fields change nothing, and how that was seen; empty if none was seen to."""
+def _idle_fields_text(example: Counterexample) -> str:
+    """Return a remark on fields of the differing record that do not change outputs, or empty."""
     from pytest_dp.data import key
     from pytest_dp.data.fields import ABSENT, changes, fields_of, record_of
 
@@ -164,8 +166,8 @@ def _idle(example: Counterexample) -> str:
     )
 
 
-def _without(idle: Sequence[Any], record: Any) -> Any:
-    """Return a record without some of its fields, if these are not those of a class."""
+def _without_fields(idle: Sequence[Any], record: Any) -> Any:
+    """Return a record of type dict, list or tuple without its `idle` fields; others unchanged."""
     from pytest_dp.data.fields import fields_of
 
     if not idle or type(record) not in (dict, list, tuple):
@@ -173,8 +175,8 @@ def _without(idle: Sequence[Any], record: Any) -> Any:
     return {name: value for name, value in fields_of(record).items() if name not in idle}
 
 
-def _record(record: Any, *, partly: bool) -> str:
-    """Return a record in full, or as many fields as fit; `partly` means that others are missing."""
+def _record_text(record: Any, *, partly: bool) -> str:
+    """Return a record as text, cut to `MAX_LINES`; `partly`: fields were taken out before."""
     from pytest_dp.data import describe
     from pytest_dp.data.describing import whole
 
@@ -189,8 +191,8 @@ def _record(record: Any, *, partly: bool) -> str:
     return f"{{{', '.join([*fitting, f'... and {more:,} more' if more else '...'])}}}"
 
 
-def _from_to(place: str, before: Any, after: Any) -> str:
-    """Show a part on D and on D'; long texts from where they differ."""
+def _before_and_after(place: str, before: Any, after: Any) -> str:
+    """Return ``place: before -> after``; long texts begin shortly before they differ."""
     from pytest_dp.data import describe
 
     if (
@@ -234,7 +236,7 @@ def wrap_lines(text: str) -> list[str]:
 
 
 def reproduce_lines(result: Result) -> list[str]:
-    """Return how to run this audit again; the command is never broken, so that it can be pasted."""
+    """Return lines with the command that runs this audit again, never broken within it."""
     label = "Reproduce:" if result.replayable else "Run again:"
     line = f"{label}  {replay_command(result)}"
     return [line] if len(line) <= LINE_WIDTH else [label, f"  {replay_command(result)}"]
@@ -242,7 +244,7 @@ def reproduce_lines(result: Result) -> list[str]:
 
 def replay_command(result: Result) -> str:
     """Return the command that runs this audit again; with the seed where that repeats it."""
-    seed = numbers.seed(result.seed)
+    seed = numbers.format_seed(result.seed)
     if "::" in result.name:
         name = result.name
         quoted = shlex.quote(name) if set(name) & set('"$`\\!') else f'"{name}"'
@@ -252,7 +254,7 @@ def replay_command(result: Result) -> str:
 
 
 def replay_options(result: Result) -> list[str]:
-    """Return options without which it would be another audit."""
+    """Return the command line options that a replay needs to have the settings of this audit."""
     from pytest_dp.claiming.setting_fields import FIELDS, flag_of
     from pytest_dp.claiming.settings import NO_LIMIT, NO_MARGIN, settings_for
 
@@ -279,7 +281,7 @@ def kept_pair_lines(result: Result) -> list[str]:
 
 
 def as_source_lines(result: Result) -> list[str]:
-    """Return the pair as keywords of a claim; nothing if the claim names it, or it is long."""
+    """Return the pair as keywords of a claim; no lines if the claim names it, or it is long."""
     from pytest_dp.data.describing import whole
     from pytest_dp.data.python_source import as_source
 

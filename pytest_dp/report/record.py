@@ -223,7 +223,7 @@ class Record(Outcome):
             remedy=remedy_sentence(result) if result.violated else "",
             witness=None if example is None else ShownCounterexample.of(result, example),
             lower=_bound(result.lower),
-            seed=numbers.seed(result.seed),
+            seed=numbers.format_seed(result.seed),
             margin=finite(result.margin) if result.margin != 1 else None,
             pairs_tried=int(result.pairs[0]),
             pairs_available=int(result.pairs[1]),
@@ -236,7 +236,7 @@ class Record(Outcome):
 
     @property
     def all(self) -> tuple[Record, ...]:
-        """The record, and what is told beside it."""
+        """The record, and the record of a violation outside the declared inputs, if any."""
         return (self,) if self.beyond is None else (self, self.beyond)
 
     @classmethod
@@ -270,7 +270,7 @@ class Record(Outcome):
 
     @property
     def told(self) -> list[str]:
-        """Paragraphs beside the line of the claim, without records of D and D'."""
+        """Paragraphs for the line of the claim on a code host, without the data of D and D'."""
         if self.status == "weakened":
             return [self.details]
         event = "" if self.witness is None else f"S = {{{self.witness.event}}}"
@@ -282,7 +282,7 @@ class Record(Outcome):
         return "" if self.witness is None else self.witness.text
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the fields, ready for JSON; without pictures where none are wanted."""
+        """Return the fields as values that JSON has; without pictures if there are none."""
         told: dict[str, Any] = plain(self)
         for record in (told, told["beyond"]):
             if record is not None and record["pictures"] is None:
@@ -291,7 +291,7 @@ class Record(Outcome):
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Self:
-        """Return the record that `as_dict` was taken of."""
+        """Return the record of the fields that `as_dict` has returned."""
         return from_plain(cls, fields)
 
 
@@ -321,7 +321,7 @@ def _short_name(nodeid: str) -> str:
 
 
 def _bound(lower: float) -> float | None:
-    """Return a lower bound; None if it is infinite, and 0.0 where nothing was shown."""
+    """Return a lower bound; None if it is infinite, and 0.0 if it is NaN or minus infinity."""
     return None if lower == math.inf else finite(lower) or 0.0
 
 

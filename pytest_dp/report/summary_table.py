@@ -75,13 +75,13 @@ _LOUD = ("violated", "error")
 LOW_CONFIDENCE = ("blind", "weak")
 """Grades that reports show like a warning."""
 HEADS = ("promised", "result", "time")
-"""The headings of `row_cells`."""
+"""The headings of `table_cells`."""
 MIN_NAME = 16
 """Columns that a claim's name keeps; fewer would not tell claims apart."""
 
 
-def row_cells(record: Record) -> tuple[str, str, str]:
-    """Return what is promised, what was found, and the time."""
+def table_cells(record: Record) -> tuple[str, str, str]:
+    """Return the cells below `HEADS`: the promise, the finding, and the seconds of the audit."""
     ran, seconds = record.samples > 0, record.seconds
     return (
         _short_claim(record) or "-",
@@ -124,16 +124,16 @@ def _proof(record: Record) -> str:
     if record.one_sided or claimed is None:
         return ONE_SIDED
     if lower > claimed:
-        bound = numbers.claim_and_bound(claimed, lower)[1]
-        return numbers.value(record.parameter, bound, ">=")
-    return numbers.value(record.parameter, numbers.claimed_number(claimed), ">")
+        bound = numbers.format_claim_and_bound(claimed, lower)[1]
+        return numbers.parameter_text(record.parameter, bound, ">=")
+    return numbers.parameter_text(record.parameter, numbers.format_claimed(claimed), ">")
 
 
 def _short_claim(record: Record) -> str:
-    """Return the claim, its computed numbers in six digits."""
+    """Return the promise of a record: ``"eps 1.0, delta 1e-06"``, long numbers in six digits."""
     claim = re.sub(
         r"\d*\.\d{7,}(e[+-]?\d+)?",
-        lambda number: numbers.claimed_number(float(number[0])),
+        lambda number: numbers.format_claimed(float(number[0])),
         record.claim,
     )
     in_words = record.parameter not in ("rdp", "scale")
@@ -141,7 +141,10 @@ def _short_claim(record: Record) -> str:
 
 
 def total(records: Sequence[Record], *, loud: bool = False) -> str:
-    """Return how many claims there are, and what is wrong: ``"5 claims, 1 violated"``."""
+    """Return counts of claims by what is wrong with them: ``"5 claims, 1 violated"``.
+
+    With `loud`, violations and errors are in capitals.
+    """
     audited = [record for record in records if record.status != "weakened"]
     unexpected = [record for record in audited if not record.expected]
 
@@ -168,7 +171,7 @@ def total(records: Sequence[Record], *, loud: bool = False) -> str:
 
 
 def table(records: Sequence[Record], width: int = 80) -> list[tuple[str, str]]:
-    """Return the table of claims, in the order given: (line, status), empty for other lines.
+    """Return the lines of the table of claims, each with the status that colours it, or ``""``.
 
     Each claim has one line, and others only for what somebody has to do. A name that is too long is
     cut at its start, a promise at its end.
@@ -177,11 +180,11 @@ def table(records: Sequence[Record], width: int = 80) -> list[tuple[str, str]]:
         return []
     rows = []
     for record in records:
-        promise, found, time = row_cells(record)
+        promise, found, time = table_cells(record)
         word = verdict(record).upper() if record.status in _LOUD else verdict(record)
         rows.append([shorten_line(promise, width // 3), f"{word:4}  {found}".rstrip(), time])
     sizes = [max(map(len, column)) for column in zip(HEADS, *rows, strict=True)]
-    names = [plain_name(record) for record in records]
+    names = [name_without_promise(record) for record in records]
     room = max(width - sum(sizes) - 2 * len(sizes), MIN_NAME)
     beside = min(max(map(len, ("claim", *names))), room)
 
@@ -197,7 +200,7 @@ def table(records: Sequence[Record], width: int = 80) -> list[tuple[str, str]]:
         lines.append((line(name, cells), colour))
         lines += [
             (f"  {text}", status)
-            for remark, status in _remarks(record)
+            for remark, status in _remarks_below(record)
             for text in wrap(remark, width - 2)
         ]
     lines.append(("", ""))
@@ -205,12 +208,12 @@ def table(records: Sequence[Record], width: int = 80) -> list[tuple[str, str]]:
     return lines
 
 
-def plain_name(record: Record) -> str:
+def name_without_promise(record: Record) -> str:
     """Return the id of a claim without its promise: ``"shop/stats.py::noisy_count"``."""
     return record.nodeid.replace(f"[{record.claim}]", "").replace(f"[{record.claim}-", "[")
 
 
-def _remarks(record: Record) -> Iterable[tuple[str, str]]:
+def _remarks_below(record: Record) -> Iterable[tuple[str, str]]:
     """Yield what somebody may have to do about a claim, each with the status that colours it."""
     if record.status == "inconclusive" or record.too_little:
         yield record.reason or record.too_little, "inconclusive"
@@ -221,7 +224,7 @@ def _remarks(record: Record) -> Iterable[tuple[str, str]]:
 
 
 def legend(records: Iterable[Record]) -> list[str]:
-    """Return what words of the table mean; only those that these records need."""
+    """Return sentences on the words of the table, for the words that occur in it."""
     records = list(records)
     passed = [record for record in records if record.status in PASSING]
     meanings = []
@@ -245,14 +248,14 @@ def verbose(record: Record) -> list[str]:
 
 
 def facts(record: Record) -> list[tuple[str, str]]:
-    """Return the facts about a claim besides its headline, by name."""
+    """Return (name, text) for each fact about a claim besides its headline; no empty texts."""
     alpha = "" if record.alpha is None else f"{record.alpha:g}"
     samples = numbers.format_count(record.samples)
     known = (
         ("method", record.method and f"{record.method}, alpha {alpha} (chance of a false alarm)"),
         ("pairs tried", _pairs_text(record)),
         ("strongest", record.strongest),
-        ("known", estimate_text(record)),
+        ("known", known_loss_text(record)),
         ("grade", _grade_text(record)),
         ("rare leaks", _rare_leaks(record)),
         ("e-value", _e_value(record)),
@@ -274,19 +277,19 @@ def _pairs_text(record: Record) -> str:
     return f"{tried} of {available}{proposed}"
 
 
-def estimate_text(record: Record) -> str:
+def known_loss_text(record: Record) -> str:
     """Return the loss that is known on pairs of inputs, and its basis; empty if none is known."""
     known = record.estimate
     if known is None:
         return ""
-    number = numbers.known_number(known.value, known.error)
+    number = numbers.format_known(known.value, known.error)
     sign = "<=" if known.mode == "aligned" else "="
-    beside = f" at delta = {numbers.claimed_number(record.delta)}" if record.delta else ""
+    beside = f" at delta = {numbers.format_claimed(record.delta)}" if record.delta else ""
     basis = f" ({known.basis})" if known.basis else ""
     pairs = "these pairs"
     if known.pairs < record.pairs_available:
         pairs = f"{numbers.format_count(known.pairs)} of {plural(record.pairs_available, 'pair')}"
-    loss = numbers.value(record.parameter, number, sign)
+    loss = numbers.parameter_text(record.parameter, number, sign)
     text = f"{known.mode} on {pairs}: {loss}{beside}{basis}"
     if known.runs:
         text += f", checked against {numbers.format_count(known.runs)} runs"
@@ -315,7 +318,7 @@ def _rare_leaks(record: Record) -> str:
         return ""
     if record.rarest >= 1:
         return "an output that only one input gives might go unseen"
-    often = numbers.seldom(record.rarest)
+    often = numbers.format_rarity(record.rarest)
     return f"an output that only one input gives would be found if it came in 1 of {often} runs"
 
 

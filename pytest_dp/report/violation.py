@@ -13,7 +13,7 @@ from typing import Any
 
 from pytest_dp.basics.reprs import LINE_WIDTH, plural
 from pytest_dp.report import numbers
-from pytest_dp.report.pair import field, inputs, kept_pair_lines, reproduce_lines, wrap_lines
+from pytest_dp.report.pair import field, input_lines, kept_pair_lines, reproduce_lines, wrap_lines
 from pytest_dp.results.outcome import Risk
 
 TYPE_CHECKING = False
@@ -55,7 +55,9 @@ def headline(result: Result) -> str:
         claimed, shown = _claim_and_proof(result)
         if result.outside:
             return f"outside the declared inputs: {shown} for {result.outside}"
-        return f"claimed {claimed}, but {shown} ({numbers.confidence(result.alpha)} confidence)"
+        return (
+            f"claimed {claimed}, but {shown} ({numbers.format_confidence(result.alpha)} confidence)"
+        )
     claim = claim_text(guarantee)
     if result.verdict == "inconclusive":
         samples = numbers.format_count(result.samples)
@@ -88,7 +90,8 @@ def pass_worth(passed: Result | Record) -> str:
         return f"strongest attack {numbers.format_upper(passed.far_below)}"
     if not math.isfinite(resolution):
         return "detects nothing"
-    return f"detects {numbers.value(passed.parameter, numbers.format_upper(resolution), '>=')}"
+    loss = numbers.format_upper(resolution)
+    return f"detects {numbers.parameter_text(passed.parameter, loss, '>=')}"
 
 
 def _claim_and_proof(result: Result) -> tuple[str, str]:
@@ -97,18 +100,18 @@ def _claim_and_proof(result: Result) -> tuple[str, str]:
     if result.one_sided:
         return claim_text(guarantee), ONE_SIDED
     if not result.lower > result.claimed:
-        return claim_text(guarantee), guarantee.more_than(numbers.claimed_number(result.claimed))
-    claimed, bound = numbers.claim_and_bound(result.claimed, result.lower)
+        return claim_text(guarantee), guarantee.more_than(numbers.format_claimed(result.claimed))
+    claimed, bound = numbers.format_claim_and_bound(result.claimed, result.lower)
     return guarantee.written(claimed), guarantee.at_least(bound)
 
 
 def claim_text(guarantee: Guarantee) -> str:
-    """Return a claim as text: ``eps = 1.0``."""
-    return guarantee.written(numbers.claimed_number(guarantee.claimed))
+    """Return the promise of a claim as text: ``eps = 1.0``."""
+    return guarantee.written(numbers.format_claimed(guarantee.claimed))
 
 
 def violation(result: Result) -> str:
-    """Return the message of `PrivacyViolation`: what is broken where, on which inputs, advice."""
+    """Return the message of `PrivacyViolation`: headline, lines to blame, D and D', advice."""
     lines = [headline(result)]
     if len(lines[0]) > LINE_WIDTH - len("PrivacyViolation: "):
         at = lines[0].find(" for ") if result.outside else lines[0].rfind(" (")
@@ -118,7 +121,7 @@ def violation(result: Result) -> str:
         ]
     example = result.counterexample
     if result.risks:
-        block = games(result, LINE_WIDTH - 2)
+        block = games_lines(result, LINE_WIDTH - 2)
     elif example is not None:
         block = counterexample_lines(result, example, LINE_WIDTH - 2)
     elif result.method == "one_run":  # its guesses are all that there is
@@ -132,7 +135,7 @@ def violation(result: Result) -> str:
         for text in (example.diagnosis if example else ())
         if not any(message.startswith(text.partition(". ")[0]) for message in blamed)
     ]
-    said = [*_leak(result, example), *diagnosed, remedy_sentence(result)]
+    said = [*_delta_sentence(result, example), *diagnosed, remedy_sentence(result)]
     said += [f"Note: {note}" for note in result.notes]
     if not result.replayable:
         said.append(
@@ -141,12 +144,17 @@ def violation(result: Result) -> str:
         )
     lines += [line for text in said for line in wrap_lines(text)]
     return "\n".join(
-        [*lines, *reproduce_lines(result), *kept_pair_lines(result), *_evidence(result, example)]
+        [
+            *lines,
+            *reproduce_lines(result),
+            *kept_pair_lines(result),
+            *_evidence_lines(result, example),
+        ]
     )
 
 
 def remedy_sentence(result: Result) -> str:
-    """Return a sentence on how to correct a violation; empty if the diagnosis says it."""
+    """Return a sentence on how to correct a violation; empty if the diagnosis has that advice."""
     for leak in result.blame[:1]:
         return f"To fix it, at {leak.place}: {leak.remedy}." if leak.remedy else ""
     if result.risks:
@@ -159,7 +167,7 @@ def remedy_sentence(result: Result) -> str:
 
 
 def _blame_lines(result: Result) -> list[str]:
-    """Return the lines of code at which privacy leaks, with an explanation of each."""
+    """Return a paragraph for each line of code at which privacy leaks, if any."""
     lines = [""] * bool(result.blame)
     for leak in result.blame:
         lines.append(f"Leaks at {leak.place}, in {leak.function}:")
@@ -169,28 +177,28 @@ def _blame_lines(result: Result) -> list[str]:
     return lines
 
 
-def _leak(result: Result, example: Counterexample | None) -> list[str]:
-    """Say how large delta is by the event, which for a rare event says more than its eps."""
+def _delta_sentence(result: Result, example: Counterexample | None) -> list[str]:
+    """Return a sentence on the delta that the event proves; none unless it exceeds the claim's."""
     claim = result.claim.promise.guarantee
     shown = None if example is None else example.delta_lower
     if claim.eps is None or not claim.delta or shown is None or shown <= claim.delta:
         return []
     return [
-        f"With eps = {numbers.claimed_number(claim.eps)}, delta is at least "
+        f"With eps = {numbers.format_claimed(claim.eps)}, delta is at least "
         f"{numbers.format_probability(shown, 'down')}; with delta = {claim.delta:g}, "
         f"{claim.at_least(numbers.format_lower(result.lower))}."
     ]
 
 
 def counterexample_lines(result: Result, example: Counterexample, width: int) -> list[str]:
-    """Return aligned lines for D, D' and S, a sentence on S, and the counts."""
-    lines = [*inputs(example, width), *field("S  = ", f"{{{example.event}}}", width)]
-    lines += [*_examples(example, width), ""]
-    by_bets = _by_bets(result, example)
+    """Return lines for D, D' and S, at most `width` long: how often S comes, and the counts."""
+    lines = [*input_lines(example, width), *field("S  = ", f"{{{example.event}}}", width)]
+    lines += [*_score_lines(example, width), ""]
+    by_bets = _rests_on_bets(result, example)
     if by_bets:
-        said = _bets_in_words(result, example)
+        said = _bets_sentence(result, example)
     elif any(example.runs):
-        said = f"Outputs in S come {_often(result, example.counts, example.runs)}."
+        said = f"Outputs in S come {_how_often(result, example.counts, example.runs)}."
     else:
         said = ""
     lines += wrap(said, width, break_on_hyphens=False)
@@ -198,17 +206,17 @@ def counterexample_lines(result: Result, example: Counterexample, width: int) ->
         return lines + wrap(NO_RUNS, width)
     few = ", too few to refute the claim by themselves" if by_bets else ""
     lines += [*wrap(f"In fresh runs of the mechanism M{few}:", width)]
-    lines += _counts(result, example)
-    return [*lines, *wrap(_stronger(result, example), width)]
+    lines += _count_lines(result, example)
+    return [*lines, *wrap(_divergence_if_stronger(result, example), width)]
 
 
-def _by_bets(result: Result, example: Counterexample) -> bool:
-    """Return whether the bets refuted the claim, and fresh runs alone would not."""
+def _rests_on_bets(result: Result, example: Counterexample) -> bool:
+    """Return whether the bets refuted the claim while the fresh runs alone would not."""
     return result.e_value is not None and example.lower <= result.claimed
 
 
-def _often(result: Result, counts: tuple[int, int], runs: tuple[int, int]) -> str:
-    """Say how often outputs in S come on D and D', and may come."""
+def _how_often(result: Result, counts: tuple[int, int], runs: tuple[int, int]) -> str:
+    """Return how often outputs in S come on D and D', and how often the claim allows them."""
     claim, (c1, c2), (n1, n2) = result.claim.promise.guarantee, counts, runs
     here, there = (
         f"{numbers.format_count(c)} of {numbers.format_count(n)}" for c, n in ((c1, n1), (c2, n2))
@@ -219,13 +227,13 @@ def _often(result: Result, counts: tuple[int, int], runs: tuple[int, int]) -> st
         most = numbers.format_probability(claim.largest_probability(c2 / n2), "up")
         return f"{rest}; {claim_text(claim)} allows a share of {most} on D"
     if c2:
-        rest = f"{numbers.ratio(c1 * n2 / (n1 * c2))} times as often on D as on D'"
+        rest = f"{numbers.format_ratio(c1 * n2 / (n1 * c2))} times as often on D as on D'"
     times = "" if c2 else " times as often"
-    return f"{rest}; {numbers.ratio_of(claim.largest_ratio)}{times} is allowed"
+    return f"{rest}; {numbers.format_exp_ratio(claim.largest_ratio)}{times} is allowed"
 
 
-def _bets_in_words(result: Result, example: Counterexample) -> str:
-    """Describe the runs that were bet on, and the evidence that the bets give."""
+def _bets_sentence(result: Result, example: Counterexample) -> str:
+    """Return sentences on the runs that were bet on, and on the e-value of the bets."""
     claim = result.claim.promise.guarantee
     proof = (
         f"Bets against {claim_text(claim)}, each made before the runs that decided it, "
@@ -236,19 +244,19 @@ def _bets_in_words(result: Result, example: Counterexample) -> str:
     (c1, c2), (n1, n2) = example.bet_counts, example.bet_runs
     if n1 == 0 or n2 == 0 or c1 / n1 <= claim.largest_probability(min((c2 + SPARE) / n2, 1.0)):
         return proof  # S alone does not explain it, or would not with a few runs more
-    often = _often(result, (c1, c2), (n1, n2))
+    often = _how_often(result, (c1, c2), (n1, n2))
     return f"In {numbers.format_count(n1 + n2)} runs, outputs in S came {often}. {proof}"
 
 
-def _stronger(result: Result, example: Counterexample) -> str:
-    """Describe a stronger proof than S, and what it breaks; empty if there is none."""
+def _divergence_if_stronger(result: Result, example: Counterexample) -> str:
+    """Return a sentence on a divergence of the outputs that proves more than S; else empty."""
     if example.divergence is not None and result.lower == example.divergence.lower:
-        return _divergence_text(result, example.divergence)
+        return _divergence_sentence(result, example.divergence)
     return ""
 
 
-def _divergence_text(result: Result, distance: Distance) -> str:
-    """Say what is broken by the outputs as a whole, and not by any single event."""
+def _divergence_sentence(result: Result, distance: Distance) -> str:
+    """Return a sentence on the divergence of all outputs on D and D', in place of one event."""
     order, value = distance.shown
     kind = "Kullback-Leibler divergence" if order == 1 else f"Renyi divergence of order {order:g}"
     more = result.claim.promise.guarantee.at_least(numbers.format_lower(distance.lower))
@@ -262,7 +270,7 @@ def _divergence_text(result: Result, distance: Distance) -> str:
     )
 
 
-def _counts(result: Result, example: Counterexample) -> list[str]:
+def _count_lines(result: Result, example: Counterexample) -> list[str]:
     """Return two aligned lines: the fresh runs in S on D and on D', as probabilities with bounds.
 
     Bounds are left out where the bets refute the claim and the fresh runs alone would not: a bound
@@ -280,7 +288,7 @@ def _counts(result: Result, example: Counterexample) -> list[str]:
         f"   at least {numbers.format_probability(low, 'down')}",
         f"   at most  {numbers.format_probability(high, 'up')}",
     ]
-    if _by_bets(result, example):
+    if _rests_on_bets(result, example):
         bounds = ["", ""]
     widths = max(map(len, counts)), max(map(len, shares))
     return [
@@ -291,8 +299,8 @@ def _counts(result: Result, example: Counterexample) -> list[str]:
     ]
 
 
-def _examples(example: Counterexample, width: int) -> list[str]:
-    """Describe what a learned score is based on, with outputs inside and outside of S."""
+def _score_lines(example: Counterexample, width: int) -> list[str]:
+    """Return lines on a learned score: its quantities, and outputs in S and not in S."""
     if not any(example.examples):
         return []
     lines = field(
@@ -311,26 +319,26 @@ def _examples(example: Counterexample, width: int) -> list[str]:
 
 
 def _shorten_output(output: Any) -> str:
-    """Show an output on one line, its numbers to four digits."""
+    """Return an output as text on one line, its numbers to four digits."""
     text = " ".join(repr(output.tolist() if hasattr(output, "tolist") else output).split())
     return re.sub(r"-?\d+\.\d{4,}(e[-+]?\d+)?", lambda match: f"{float(match[0]):.4g}", text)
 
 
-def _evidence(result: Result, example: Counterexample | None) -> list[str]:
-    """Return the statistics in one line, for those who read them; ``-v`` tells more."""
+def _evidence_lines(result: Result, example: Counterexample | None) -> list[str]:
+    """Return the last line of a failure, wrapped: e-value, samples, p-value, DP-Sniper's bound."""
     samples = numbers.format_count(result.bet_samples or result.samples)
     parts = [f"{numbers.format_count(result.samples)} samples"]
     if result.e_value is not None:
         parts = [f"e-value {numbers.format_e_value(result.e_value)} ({samples} samples)"]
-    if example is not None and not _by_bets(result, example):
-        parts.append(_p_value(result, example))
+    if example is not None and not _rests_on_bets(result, example):
+        parts.append(_p_value_text(result, example))
         if result.eps_lower is not None:
             bound = example.eps_clopper_pearson
             parts.append(f"DP-Sniper bound {numbers.format_lower(bound) if bound > 0 else 'none'}")
     return wrap_lines(f"Evidence: {', '.join(parts)}")
 
 
-def _p_value(result: Result, example: Counterexample) -> str:
+def _p_value_text(result: Result, example: Counterexample) -> str:
     """Return StatDP's p-value; for claims of more than ε, only a limit if it is small."""
     is_exact = result.claim.promise.guarantee.largest_ratio is not None
     if is_exact or example.p_value >= LEAST_SHOWN:
@@ -338,8 +346,8 @@ def _p_value(result: Result, example: Counterexample) -> str:
     return f"p-value < {numbers.format_p_value(LEAST_SHOWN)}"
 
 
-def games(result: Result, width: int) -> list[str]:
-    """Return lines for the games of records that break a claim, and for how many others."""
+def games_lines(result: Result, width: int) -> list[str]:
+    """Return lines for the records that break a claim on membership, and a count of others."""
     worst = sorted(result.risks, key=lambda risk: (-risk.lower, -risk.auc))
     level = result.alpha / len(worst)  # each record has its share
     broken = [risk for risk in worst if risk.p_value <= level] or worst[:1]
@@ -357,7 +365,7 @@ def games(result: Result, width: int) -> list[str]:
 
 
 def risk_sentence(risk: Risk) -> str:
-    """Say in a sentence what was found of one record."""
+    """Return a sentence on the AUC of one record: estimate, interval and p-value."""
     low, high = risk.interval
     pairs = plural(risk.pairs, "pair")
     if risk.last < risk.pairs:

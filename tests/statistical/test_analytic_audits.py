@@ -8,7 +8,7 @@ import pytest
 from pytest_dp import PrivacyProfile, RenyiDP, audit
 from pytest_dp.privacy import gdp_to_delta
 from pytest_dp.report.record import Record
-from pytest_dp.report.summary_table import estimate_text
+from pytest_dp.report.summary_table import known_loss_text
 
 
 def laplace(x, rng):
@@ -24,7 +24,7 @@ def test_a_pass_with_its_loss():
     assert result.verdict == "no violation"
     assert (result.estimate.value, result.estimate.mode) == (pytest.approx(1.0), "aligned")
     assert result.strength == "aligned"
-    said = estimate_text(Record.of(result))
+    said = known_loss_text(Record.of(result))
     assert said.startswith("aligned on these pairs: eps <= 1.000000 (200 replays)")
     assert result.samples < 500
 

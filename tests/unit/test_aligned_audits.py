@@ -16,7 +16,7 @@ from pytest_dp.oracles.checking import NotAligned
 from pytest_dp.oracles.shifts import LossBound
 from pytest_dp.privacy.conversions import gdp_to_delta
 from pytest_dp.report.record import Record
-from pytest_dp.report.summary_table import estimate_text
+from pytest_dp.report.summary_table import known_loss_text
 from pytest_dp.running.calling import Call
 from pytest_dp.running.copies import Pristine
 from pytest_dp.running.deadline import Deadline
@@ -37,7 +37,7 @@ def test_pass_by_alignment_is_graded_so_and_says_over_what():
     assert (result.verdict, result.strength) == ("no violation", "aligned")
     assert result.estimate.value == pytest.approx(1.0)
     assert result.samples < 20_000
-    said = estimate_text(Record.of(result))
+    said = known_loss_text(Record.of(result))
     assert said.startswith("aligned on these pairs: eps <= 1.000000 (300 replays)")
     assert "fewer than 1 of" in said
 

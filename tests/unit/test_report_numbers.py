@@ -18,12 +18,12 @@ from pytest_dp.results.outcome import from_plain, plain
 def test_numbers():
     for text, expected in [
         (numbers.format_count(10_012), "10,012"),
-        (numbers.claimed_number(1e-3), "0.001"),
-        (numbers.claimed_number(math.log(2)), "0.693147"),
-        (numbers.confidence(1e-6), "99.9999 %"),
-        (numbers.confidence(0.05), "95 %"),
-        (numbers.confidence(1.234e-3), "99.87 %"),
-        (numbers.confidence(1e-20), "> 99.9999999 %"),
+        (numbers.format_claimed(1e-3), "0.001"),
+        (numbers.format_claimed(math.log(2)), "0.693147"),
+        (numbers.format_confidence(1e-6), "99.9999 %"),
+        (numbers.format_confidence(0.05), "95 %"),
+        (numbers.format_confidence(1.234e-3), "99.87 %"),
+        (numbers.format_confidence(1e-20), "> 99.9999999 %"),
         (numbers.format_seconds(0.012), "12 ms"),
         (numbers.format_seconds(59.97), "1 min"),
         (numbers.format_seconds(125.3), "2 min 5 s"),
@@ -38,10 +38,10 @@ def test_numbers():
         (numbers.format_e_value(2.39e-7), "2.3e-07"),
         (numbers.format_e_value(0.0), "0"),
         (numbers.format_e_value(math.inf), "> 1e300"),
-        (numbers.seed(0x8F2C), "8f2c"),
-        (numbers.ratio(math.inf), "infinite"),
-        (numbers.ratio_of(20), "4.85e8"),
-        (numbers.ratio_of(800.0), "e^800.0"),
+        (numbers.format_seed(0x8F2C), "8f2c"),
+        (numbers.format_ratio(math.inf), "infinite"),
+        (numbers.format_exp_ratio(20), "4.85e8"),
+        (numbers.format_exp_ratio(800.0), "e^800.0"),
         (numbers.format_lower(math.inf), "infinity"),
         (numbers.format_upper(math.inf), "infinity"),
     ]:
@@ -76,16 +76,18 @@ def test_a_proven_bound_reads_above_the_claim_and_never_above_itself():
     for excess in [1e-12, 1e-6, 1e-3, 0.1, 3.0]:
         for eps in [1e-5, 1e-3, 0.1234567890123, math.log(2), 1.0, 20.0, 1234.5]:
             bound = eps * (1 + excess)
-            claim, text = (float(t.replace(",", "")) for t in numbers.claim_and_bound(eps, bound))
+            claim, text = (
+                float(t.replace(",", "")) for t in numbers.format_claim_and_bound(eps, bound)
+            )
             assert claim < text <= bound
 
 
 def test_units_are_the_same_everywhere():
-    assert numbers.value("eps", "1.7") == "eps = 1.7"
-    assert numbers.value("scale", "3.68", ">=") == "loss >= 3.68 times the claim"
+    assert numbers.parameter_text("eps", "1.7") == "eps = 1.7"
+    assert numbers.parameter_text("scale", "3.68", ">=") == "loss >= 3.68 times the claim"
     curve = PrivacyProfile(lambda eps: 0.0, name="a curve")
-    assert curve.at_least("3.68") == numbers.value(curve.parameter, "3.68", ">=")
-    assert curve.equal("3.68") == numbers.value(curve.parameter, "3.68")
+    assert curve.at_least("3.68") == numbers.parameter_text(curve.parameter, "3.68", ">=")
+    assert curve.equal("3.68") == numbers.parameter_text(curve.parameter, "3.68")
 
 
 LARGE = replace(

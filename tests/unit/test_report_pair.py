@@ -11,7 +11,7 @@ import pandas as pd
 from results import FOUND
 
 from pytest_dp.data.fields import ABSENT, parts
-from pytest_dp.report.pair import inputs
+from pytest_dp.report.pair import input_lines
 
 FRAME = pd.DataFrame({f"c{i}": [f"v{i}", "x"][i % 2] * 2 for i in range(20)}, index=range(5_000))
 FRAME["c16"] = 0.5
@@ -28,7 +28,7 @@ TEXT = "lorem ipsum " * 40
 
 def shown(d1: Any, d2: Any, difference: str = "", **more: Any) -> list[str]:
     example = replace(FOUND, d1=d1, d2=d2, difference=difference, **more)
-    lines = inputs(example, 74)
+    lines = input_lines(example, 74)
     assert max(map(len, lines)) <= 74
     return lines
 
