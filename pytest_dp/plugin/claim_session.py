@@ -306,7 +306,7 @@ def represent(
     These classes survive the way from an xdist worker, give the line of the short summary and the
     JUnit message, and are coloured like any other failure.
     """
-    from pytest_dp.auditors.audit_result import PrivacyViolation  # it loads NumPy
+    from pytest_dp.auditors.session import PrivacyViolation  # it loads NumPy
 
     shown = relative_path(path, config.rootpath)
     kind = type(error).__name__
