@@ -1,4 +1,4 @@
-"""Names for the arrays that everything passes around; outputs joined, and data copied."""
+"""Names for types of arrays and outputs; joining outputs, and copying data."""
 
 from __future__ import annotations
 
@@ -15,16 +15,13 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 Outputs = Sequence[Any] | npt.NDArray[Any]
-"""Outputs of several runs; of an array, the first axis is runs."""
+"""Outputs of several runs: a list of outputs, or an array whose first axis is that of the runs."""
 
 _IMMUTABLE = frozenset([int, float, str, bool, bytes, type(None), object])
 
 
 def join_outputs(parts: Sequence[Outputs]) -> Outputs:
-    """Join the outputs of several parts into one sequence.
-
-    An array where all of them are arrays.
-    """
+    """Join the outputs of several parts: to an array if all parts are arrays, else to a list."""
     if len(parts) == 1:
         return parts[0]
     arrays = [part for part in parts if isinstance(part, np.ndarray)]
@@ -35,7 +32,10 @@ def join_outputs(parts: Sequence[Outputs]) -> Outputs:
 
 
 def copy_data(data: Any) -> Any:
-    """Return a copy that nobody else changes; as cheap a one as keeps the original safe."""
+    """Return a copy of data, in which changes leave the original as it is.
+
+    Returns the object itself if it cannot be copied, such as one that holds a lock or a file.
+    """
     kind = type(data)
     if kind in _IMMUTABLE:
         return data

@@ -1,4 +1,4 @@
-"""Where monotone functions change, with few evaluations."""
+"""Bisection: the point at which a monotone condition turns true, with few evaluations."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ from bisect import bisect_left
 from collections.abc import Callable
 
 MAX_EXCESS = 60.0
-"""Nats above a claim from which nothing more is looked for. Derived: 1e26 times as likely is beyond
-what samples can show."""
+"""Nats above a claim at which the search for a loss ends. Derived: no number of samples shows that
+an event is 1e26 times as likely."""
 
 
 def smallest_loss(caught: Callable[[float], bool], eps: float) -> float:
-    """Return the smallest loss above eps that is caught, to 1e-4; infinite if none is."""
+    """Return the smallest loss above eps, in nats, that is `caught`; infinite if no loss is.
+
+    Its relative error is 1e-4.
+    """
     return smallest(caught, eps, eps + 1.0, eps + MAX_EXCESS)
 
 
@@ -23,10 +26,10 @@ def smallest(
     limit: float,
     relative: float = 1e-4,
 ) -> float:
-    """Return the smallest number above `low` that is caught, by default to a ten-thousandth.
+    """Return the smallest number above `low` that is `caught`, with a relative error of 1e-4.
 
-    It is looked for up to `high`, then twice as far each time. It is infinite if nothing is caught
-    before that is beyond `limit`.
+    The search goes up to `high`, then twice as far each time. Returns infinity if no number is
+    caught once it is beyond `limit`.
     """
     while not caught(high):
         if high > limit:
@@ -42,9 +45,10 @@ def bracket(
     width: float = 0.0,
     relative: float = 0.0,
 ) -> tuple[float, float]:
-    """Halve an interval, at the upper end of which `holds` (false, then true), until it is narrow.
+    """Return an interval at whose lower end `holds` is false, and at whose upper end it is true.
 
-    That is, at most `width` plus the share `relative` of its upper end.
+    The interval (low, high) is halved until its width is at most `width` plus the share `relative`
+    of its upper end. `holds` has to be false first, then true, and true at `high`.
     """
     while high - low > width + relative * high:
         middle = (low + high) / 2

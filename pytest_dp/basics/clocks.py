@@ -1,8 +1,8 @@
 """Clocks that go on when tests freeze or move the time, as they do with freezegun or time-machine.
 
-Those replace `time.time` and its like, in all modules that hold them or inside of the interpreter;
-a deadline by such a clock would never pass. So the functions are those of a second module `time`,
-of which nobody knows, and all go by the one clock that nobody has a reason to move.
+Such packages replace `time.time` and similar functions in all modules that hold them; a deadline by
+such a clock would never pass. So the functions here are those of a second module `time`, which no
+package knows.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def _second(module: ModuleType) -> ModuleType:
 
 _clock = _second(_time)
 _START = float(_clock.time()) - float(_clock.perf_counter())
-"""When the clock was at 0, in seconds since 1970: by the time at which this module is loaded, which
-is when pytest starts."""
+"""When the clock was at 0, in seconds since 1970: as measured when this module was loaded, which is
+when pytest starts."""
 WALL_FACTOR = 4.0
 """Seconds that may pass for a second of effort.
 
@@ -41,12 +41,12 @@ _ELSEWHERE = [0.0]
 
 
 def seconds() -> float:
-    """Return the seconds that pass, from some point in time on."""
+    """Return the seconds that have passed since a fixed point in time."""
     return float(_clock.perf_counter())
 
 
 def process_seconds() -> float:
-    """Return the processor seconds of this process, and of others that have worked for it."""
+    """Return the processor seconds of this process, and those given to `add_process_seconds`."""
     return float(_clock.process_time()) + _ELSEWHERE[0]
 
 
@@ -56,10 +56,11 @@ def add_process_seconds(seconds: float) -> None:
 
 
 class Stopwatch:
-    """The effort since it was made: processor seconds, and a quarter of the time that has passed.
+    """A stopwatch of the effort since it was made.
 
-    The larger of the two, so that code that waits has an end as well. Of `processes` that work at
-    the same time, each counts as much as this one.
+    Effort is the processor seconds, or a quarter of the seconds that have passed if that is more,
+    so that code that waits has an end, too. The processor seconds count once for each of
+    `processes` that work at the same time.
     """
 
     def __init__(self, processes: int = 1) -> None:
@@ -76,7 +77,7 @@ class Stopwatch:
 
 
 def processor_seconds() -> float:
-    """Return the seconds for which this thread has computed."""
+    """Return the processor seconds of this thread."""
     return float(_clock.thread_time())
 
 

@@ -18,8 +18,9 @@ from pytest_dp.basics.reprs import on_one_line
 from pytest_dp.basics.whose_code import OURS, root_of
 
 RAISING = "PYTEST_DP_RAISE_FAULTS"
-"""The variable of the environment that lets faults be raised, as tests of this package do."""
+"""The environment variable that makes `note_fault` raise, as in tests of this package."""
 _noted: list[str] = []
+"""Descriptions of the faults that were noted since `pop_noted` was called last."""
 
 
 class PytestDPError(Exception):
@@ -77,7 +78,7 @@ class InconclusiveWarning(UserWarning):
 
 
 def invalid(name: str, value: object, allowed: str) -> ClaimError:
-    """Return the error for a value, saying what is allowed instead."""
+    """Return the error for an invalid value of a keyword, with a sentence on allowed values."""
     return ClaimError(f"Invalid {name}={on_one_line(value, 200)}. {allowed}")
 
 
@@ -126,7 +127,7 @@ def describe_error(error: Exception, work: str) -> str:
 
 @contextmanager
 def noting_faults(work: str) -> Iterator[None]:
-    """Leave out the rest of some work that raises: of users' code silently, else with a note."""
+    """End the block silently where users' code raises in it; note faults of this package."""
     try:
         yield
     except Exception as error:
@@ -134,7 +135,7 @@ def noting_faults(work: str) -> Iterator[None]:
 
 
 def pop_noted() -> tuple[str, ...]:
-    """Return what was noted since the last call, each once."""
+    """Forget the faults that were noted, and return their descriptions, each once."""
     found = tuple(dict.fromkeys(_noted))
     _noted.clear()
     return found

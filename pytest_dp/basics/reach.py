@@ -1,10 +1,11 @@
 """Objects that a mechanism can reach: closures, defaults, global variables, attributes, members.
 
-No code of the project is run to find it.
+No code of the project is run to find them.
 """
 
 from __future__ import annotations
 
+import dis
 import functools
 import inspect
 import random
@@ -22,22 +23,24 @@ from pytest_dp.basics.errors import noting_faults
 from pytest_dp.basics.whose_code import is_installed, is_library, is_project_file, root_of
 
 MAX_LOOKED_INTO = 64
-"""Members of a container that are looked into, whatever they are. More take longer; with fewer,
-what is kept in a list is not seen."""
+"""First members of a container that are yielded, numbers and texts too. More take longer; with
+fewer, constants in a list are not seen."""
 MAX_MEMBERS = 1_000
-"""Members of a container that are looked at. More take longer; with fewer, what is kept far back
-is not seen."""
+"""Members of a container that are yielded if they are no numbers or texts. More take longer; with
+fewer, objects far back are not seen."""
 
 GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
+_IMPORTS = dis.opmap["IMPORT_NAME"]
 _VALUES = (str, bytes, bool, int, float, complex, np.generic, type(None))
 
 
 def reach(*roots: tuple[Any, str], foreign: bool = False) -> Iterator[tuple[Any, str]]:
-    """Yield reachable objects, nearest first, with their places: ``"the variable LIMIT"``.
+    """Yield the objects that roots reach, nearest first, with places: ``"the variable LIMIT"``.
 
-    The roots are mechanisms and arguments, with their places. Objects are given once, numbers and
-    texts as often as they are found. The order is the same in every process. `foreign` is whether
-    to look into installed packages too, last and not as far.
+    The roots are mechanisms and arguments, with their places. An object is yielded once, a number
+    or text as often as it is found. The order is the same in every process. With `foreign`, objects
+    of installed packages are yielded too, last and not as many. An error of a computed attribute
+    ends the search in its object.
     """
     seen: dict[int, Any] = {}  # objects are held, so that no id is used twice
     homes = {root_of(_module_name_of(_unwrap(root))) for root, _ in roots}
@@ -61,10 +64,12 @@ def reach(*roots: tuple[Any, str], foreign: bool = False) -> Iterator[tuple[Any,
 
 
 def _is_value(obj: Any) -> bool:
+    """Return whether an object is a number, a text, bytes or None."""
     return issubclass(type(obj), _VALUES)
 
 
 def _unwrap(root: Any) -> Any:
+    """Return the function inside of partials and bound methods."""
     while issubclass(type(root), functools.partial | types.MethodType):
         root = root.__func__ if type(root) is types.MethodType else root.func
     return root
@@ -78,7 +83,7 @@ def _module_name_of(obj: Any) -> Any:
 
 
 def _inside(obj: Any, place: str, foreign: bool) -> Iterator[tuple[Any, str]]:
-    """Yield the objects that an object holds; none of its methods is called."""
+    """Yield the objects that an object holds, with their places; none of its methods is called."""
     kind = type(obj)
     if issubclass(kind, (*GENERATORS, types.ModuleType)):
         return
@@ -104,12 +109,14 @@ def _inside(obj: Any, place: str, foreign: bool) -> Iterator[tuple[Any, str]]:
 
 
 def _members(values: Iterable[Any], place: str) -> Iterator[tuple[Any, str]]:
+    """Yield members of a container, with the place of the container; see `MAX_MEMBERS`."""
     for at, value in enumerate(islice(values, MAX_MEMBERS)):
         if at < MAX_LOOKED_INTO or not _is_value(value):
             yield value, place
 
 
 def _of_function(function: types.FunctionType, foreign: bool) -> Iterator[tuple[Any, str]]:
+    """Yield the variables that a function uses: of closures, defaults, attributes, and globals."""
     if is_library(function.__module__):
         return
     code = function.__code__
@@ -133,7 +140,7 @@ def _of_function(function: types.FunctionType, foreign: bool) -> Iterator[tuple[
 def _of_module(
     module: types.ModuleType, names: list[str], foreign: bool
 ) -> Iterator[tuple[Any, str]]:
-    """Yield the variables of a module that go by some names, and of its own modules."""
+    """Yield the variables of these names in a module, and in those of its submodules it names."""
     if is_library(module.__name__) or (is_installed(module) and not foreign):
         return
     for name in names:
@@ -145,6 +152,7 @@ def _of_module(
 
 
 def _of_class(cls: type) -> Iterator[tuple[Any, str]]:
+    """Yield the members of a class and of its bases, apart from those of libraries."""
     for base in type.__getattribute__(cls, "__mro__"):
         if not is_library(base.__module__):
             for name, value in list(vars(base).items()):
@@ -153,6 +161,7 @@ def _of_class(cls: type) -> Iterator[tuple[Any, str]]:
 
 
 def _of_object(instance: Any) -> Iterator[tuple[Any, str]]:
+    """Yield an object's class and attributes; of objects of libraries, generators only."""
     cls = type(instance)
     wrapped = inspect.getattr_static(instance, "__wrapped__", None)
     if callable(wrapped):
@@ -183,11 +192,27 @@ def is_bound(cell: types.CellType) -> bool:
 
 
 def names_in(code: types.CodeType) -> set[str]:
-    """Return names used by a function and by the functions written inside it."""
+    """Return the names of globals and attributes in a function and in functions inside it."""
     names = set(code.co_names)
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
             names |= names_in(constant)
+    return names
+
+
+def modules_imported_in(code: types.CodeType) -> list[str]:
+    """List the modules that a function imports while it runs; relative ones with their dots."""
+    names = []
+    if _IMPORTS in code.co_code[::2]:
+        level = 0
+        for step in dis.get_instructions(code):
+            if step.opname in ("LOAD_CONST", "LOAD_SMALL_INT") and isinstance(step.argval, int):
+                level = step.argval
+            elif step.opname == "IMPORT_NAME":
+                names.append("." * level + step.argval)
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            names += modules_imported_in(constant)
     return names
 
 

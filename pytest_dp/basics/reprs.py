@@ -25,12 +25,12 @@ def repr_of(value: Any) -> str:
 
 
 def safe_repr(value: Any) -> str:
-    """Return the repr of any object without an address; a placeholder where it has none."""
+    """Return the repr of any object without addresses; a placeholder where the repr fails."""
     return without_addresses(repr_of(value))
 
 
 def without_addresses(text: str) -> str:
-    """Return a repr that is the same in every process."""
+    """Return a repr without the addresses of objects, so that it is equal in every process."""
     return _ADDRESS.sub("", text)
 
 

@@ -13,7 +13,7 @@ from pytest_dp.data.types import DataType, type_of
 
 
 class Collection(DataType):
-    """Records that one class is called with; the rows are a list of them."""
+    """A type of dataset that a class makes of an iterable of records; the rows are a list."""
 
     make: type
 
@@ -55,6 +55,8 @@ class Tuple(Collection):
 
 
 class _Set(Collection):
+    """A set, whose records are sorted: iteration differs between processes."""
+
     unique, position = True, ""
 
     def records(self, value: Any) -> list[Any]:
@@ -163,6 +165,7 @@ def column_lengths(value: dict[Any, Any]) -> list[int] | None:
 
 
 def _type(column: Any) -> DataType:
+    """Return the type of a column, which is a dataset itself."""
     data = type_of(column)
     assert data is not None  # as in `column_lengths`
     return data

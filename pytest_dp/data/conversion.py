@@ -17,10 +17,10 @@ from pytest_dp.data.types import DataType, Kind, type_of
 
 
 def kind_of(value: Any) -> Kind:
-    """Return the type of a dataset, and its shape, columns or name; empty for other objects.
+    """Return the name of a dataset's type, and a detail; an empty tuple for other objects.
 
-    Two datasets of one kind can exchange records. The second entry is the shape of a record in an
-    array, the columns of a data frame, the name of a series.
+    The detail is the shape of a record in an array, the columns of a data frame, or the name of a
+    series. Two datasets of one kind can exchange records.
     """
     data = type_of(value)
     return (data.name, data.detail(value)) if data else ()
@@ -33,7 +33,7 @@ def type_in_words(value: Any) -> str:
 
 
 def left_out(value: Any) -> str:
-    """Return what to do if a part of a dataset that is no record holds data; else empty."""
+    """Return advice on a part of a dataset that is no record, such as an index; else ""."""
     data = type_of(value)
     return data.left_out(value) if data else ""
 
@@ -81,13 +81,16 @@ def length(dataset: Any) -> int:
 
 
 def taken_rows(dataset: Any, positions: Sequence[int]) -> Any:
-    """Return the dataset of some rows of another one, by their positions."""
+    """Return a new dataset of the rows at these positions of a dataset."""
     data = _type_of_dataset(dataset)
     return data.take_rows(data.join_rows([dataset]), positions)
 
 
 def joined_as(dataset: Any) -> str:
-    """Return what has to agree, besides the kind, to join records unconverted; "" if empty."""
+    """Return a text that is equal for datasets of one kind whose rows join without a conversion.
+
+    It is empty for a dataset without records.
+    """
     data = _type_of_dataset(dataset)
     return data.content(dataset) if data.length(dataset) else ""
 
@@ -142,11 +145,13 @@ def refuse_several_tables(where: str, example: Any, unit: Any) -> None:
 
 
 def _columns_of_table(value: Any) -> tuple[Any, ...]:
+    """Return the names of the columns of a table; empty for other objects."""
     data = type_of(value)
     return tuple(data.columns(value) or ()) if data else ()
 
 
 def _type_of_dataset(value: Any) -> DataType:
+    """Return the type of a dataset; raise ClaimError if the object is none."""
     data = type_of(value)
     if data is None:
         raise ClaimError(f"{describe(value)}, {describe_non_dataset(value)}.")
@@ -154,11 +159,12 @@ def _type_of_dataset(value: Any) -> DataType:
 
 
 def _unlike(records: Sequence[Any], made: Sequence[Any]) -> list[Any]:
+    """Return the records of which the copies are not the same."""
     return [record for record, copy in zip(records, made, strict=True) if not _same(record, copy)]
 
 
 def _same(record: Any, copy: Any) -> bool:
-    """Return whether a copy differs at most in digits of floats: float16 has three."""
+    """Return whether a copy differs at most by rounding of floats: float16 has three digits."""
     if isinstance(record, float) and isinstance(copy, float):
         return isclose(record, copy, rel_tol=1e-3) or equality_key(record) == equality_key(copy)
     if isinstance(record, list | tuple) and isinstance(copy, list | tuple):
@@ -167,6 +173,7 @@ def _same(record: Any, copy: Any) -> bool:
 
 
 def _unfit(example: Any, records: list[Any]) -> ClaimError:
+    """Return the error for records that a dataset like the example cannot hold."""
     shown = describe_record(records[0]) if len(records) == 1 else describe(records)
     return ClaimError(
         f"{shown} does not fit into a dataset "
@@ -179,4 +186,4 @@ ALLOWED = (
     "lists, tuples, sets, arrays, strings, dicts of columns, data frames (pandas, polars) or "
     "PyArrow tables"
 )
-"""What datasets there are."""
+"""The types of datasets, for error messages."""

@@ -1,8 +1,8 @@
 """Values as text, type by type; datasets and other inputs on one line.
 
-A way of writing is a subclass of `Visitor`: `Describer` for people, `python_source.SourceWriter`
-for Python, and `records.identity.Canonical`, which is the same in every process. It says what
-differs. What a type of dataset adds to each of them is said by its `types.DataType`.
+`Visitor` writes values. Its subclasses override what they write otherwise: `Describer` for people,
+`python_source.SourceWriter` as Python, and `records.identity.Canonical` equally in every process.
+What is particular to a type of dataset stands in its `types.DataType`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MAX_DEPTH = 5
 
 
 MAX_LEVELS = 20
-"""Levels of containers that are gone through: some hold themselves. Fewer: what is deeper is not
+"""Levels of containers that are written, as some hold themselves. Fewer: deeper values are not
 seen."""
 
 PLAIN = (type(None), bool, int, float, complex, str, bytes)
@@ -41,7 +41,7 @@ def describe_record(record: Any, width: int = 60) -> str:
 
 
 def whole(value: Any, width: int) -> str | None:
-    """Return a value on one line; None if `width` characters do not show all of it."""
+    """Return all of a value on one line; None if it needs more than `width` characters."""
     text = describe(value, 10 * width)  # what leaves anything out is about as long as it may be
     return text if len(text) <= width else None
 
@@ -55,7 +55,7 @@ def shorten(text: str, width: int) -> str:
 
 
 class Visitor:
-    """Writes a value by its type; `depth` is how many others it is inside of."""
+    """Writes a value by its type; `depth` is the number of containers around it."""
 
     kinds: ClassVar[tuple[tuple[Any, Callable[[Any, Any, int], str]], ...]] = ()
     """Further types, each with how a value of it is written; they go before all others."""
@@ -104,7 +104,7 @@ class Visitor:
         return f"({self.several(value, depth)}{',' if len(value) == 1 else ''})"
 
     def as_set(self, value: Any, depth: int) -> str:
-        """Return a set, which iterates in another order in each process."""
+        """Return a set as text, sorted, as its order of iteration differs between processes."""
         return f"{{{self.join_texts(sorted(self.text(item, depth) for item in value))}}}"
 
     def as_dict(self, value: Any, depth: int) -> str:
@@ -134,7 +134,7 @@ _CONTAINERS: tuple[tuple[Any, str], ...] = (
 
 
 class Describer(Visitor):
-    """Writes a value for people, in at most `width` characters."""
+    """Writes a value for people, in at most `width` characters; raises no error of the value."""
 
     def __init__(self, width: int) -> None:
         self.width = width
@@ -214,7 +214,7 @@ class Describer(Visitor):
 
 
 def _ends(value: Any, data: DataType, n: int, limit: int) -> tuple[list[Any], list[Any]]:
-    """Return the first records, at most `limit`, and the last one."""
+    """Return the first of `n` records, at most `limit`, and the last record."""
     if data.unique:
         records = data.records(value)
         return records[: min(limit, n - 1)], records[-1:]
@@ -225,7 +225,7 @@ def _ends(value: Any, data: DataType, n: int, limit: int) -> tuple[list[Any], li
 
 
 def _as_many_as_fit(texts: Iterable[str], room: int) -> list[str]:
-    """Return the first of the texts, as long as there is room for them and a comma after each."""
+    """Return the first texts that, each with a comma, have at most `room` characters together."""
     shown: list[str] = []
     for text in texts:
         room -= len(text) + len(", ")

@@ -1,7 +1,7 @@
-"""When two values are one: by their content, or as Python compares them.
+"""Equality of values: by types and content (`key`), or as Python compares (`equality_key`).
 
-Inputs are one only if no mechanism could tell them apart: the types count, and the sign of 0.0.
-Relations compare records as Python does: 1 in an array of integers is 1.0 in one of floats.
+Two inputs are the same only if no mechanism can distinguish them: types count, and the sign of 0.0.
+Relations compare records as Python does: 1 in an array of integers equals 1.0 in one of floats.
 """
 
 from __future__ import annotations
@@ -21,12 +21,15 @@ from pytest_dp.data.types import type_of
 
 
 def key(value: Any) -> Hashable:
-    """Return a key that is equal for values of the same types and content only; NaN equals NaN."""
+    """Return a key that is equal only for values of the same types and content; NaN equals NaN."""
     return _key(value, _content)
 
 
 def equality_key(value: Any) -> Hashable:
-    """Return a key that is equal for equal values: NaN equals NaN, and lists have one, too."""
+    """Return a key that is equal for values that Python calls equal; NaN equals NaN.
+
+    Lists and other objects without a hash have a key, too.
+    """
     return _key(value, _equal_content)
 
 
@@ -36,6 +39,7 @@ def digest(value: Any) -> bytes:
 
 
 def _key(value: Any, content: Callable[[Any], Hashable]) -> Hashable:
+    """Return the content of a value; its pickle, or its text and address, where that raises."""
     try:
         return content(value)
     except Exception:  # records are the user's objects: anything may happen in them
@@ -47,6 +51,7 @@ def _key(value: Any, content: Callable[[Any], Hashable]) -> Hashable:
 
 
 def _content(value: Any) -> Hashable:
+    """Return the types and the content of a value, as nested tuples."""
     kind = type(value)
     if kind is float:  # most cells are plain, and there may be millions
         return (float, value or repr(value)) if value == value else ("nan",)
@@ -85,7 +90,7 @@ def _bytes(array: Any) -> bytes:
 
 
 def _state(value: Any) -> tuple[Hashable, ...]:
-    """Return the content of an object as it is pickled; its own equality may compare less."""
+    """Return the content of an object by its fields or its pickle; its equality may see less."""
     if is_dataclass(value):  # also of a class that cannot be pickled
         slots = {field.name: getattr(value, field.name) for field in fields(value)}
         return (_content({**slots, **getattr(value, "__dict__", {})}),)
@@ -110,6 +115,10 @@ def _pickle_without_memo(value: Any) -> bytes:
 
 
 def _equal_content(value: Any) -> Hashable:
+    """Return the content of a value, which is equal for equal values, as nested tuples.
+
+    Raises TypeError for an object without an equality of its own, or without a hash.
+    """
     if type(value) is float:  # most cells are plain, and there may be millions
         return value if value == value else ("nan",)
     if value is None or isinstance(value, str | int):

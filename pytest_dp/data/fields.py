@@ -1,7 +1,7 @@
 """The named values of records: entries of dicts, attributes, places in tuples and lists.
 
-The cells of a dataset are its columns as arrays: what compares a table with one record. The
-differences of two datasets are the records that only one has, and fields of replaced ones.
+The cells of a dataset are its columns as arrays. The differences of two datasets are the records
+that only one of them has, and the fields of replaced records.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from pytest_dp.data.equality import key
 from pytest_dp.data.types import type_of
 
 MAX_FIRST = 100
-"""Records that are asked for the names of their fields, where columns are read as a whole."""
+"""First records whose fields name the columns. More take longer; fewer miss rare fields."""
 MAX_COMPARED = 1_000
 """Records of a dataset that are compared one by one. More take longer; fewer: differences of long
 datasets are not named."""
 
 ABSENT = type("Absent", (), {"__repr__": lambda _: "nothing"})()
-"""In place of a value that only the other side has, or other records."""
+"""Stands for a value or a record that only the other dataset, or other records, have."""
 
 
 def fields_of(record: Any) -> dict[Hashable, Any]:
-    """Return the values of a record by their names, or places; that of one without any by None."""
+    """Return the values of a record by their names or places; a record without any, by None."""
     if isinstance(record, dict):
         return record
     if is_dataclass(record) and not isinstance(record, type):
@@ -41,7 +41,7 @@ def fields_of(record: Any) -> dict[Hashable, Any]:
 
 
 def with_field(record: Any, name: Any, value: Any) -> Any:
-    """Return a record with one value replaced."""
+    """Return a copy of a record with one value replaced; the value, if the record has no names."""
     if isinstance(record, dict):
         return {**record, name: value}
     if is_dataclass(record) and not isinstance(record, type):
@@ -54,7 +54,7 @@ def with_field(record: Any, name: Any, value: Any) -> Any:
 
 
 def with_known(record: Any, name: Any, value: Any) -> Any:
-    """Set a field of a record that has it; return other records as they are."""
+    """Return a copy of a record with one value replaced; the record itself without that field."""
     return with_field(record, name, value) if name in fields_of(record) else record
 
 
@@ -68,7 +68,7 @@ def columns_of(records: Iterable[Any]) -> dict[Hashable, dict[Hashable, Any]]:
 
 
 def columns_of_records(records: Sequence[Any]) -> Iterator[list[Any]]:
-    """Yield the columns of records of Python's own types, as the first ones name their fields."""
+    """Yield the columns of a list of records, for each field that the first records have."""
     rows = list(map(fields_of, records))
     for name in dict.fromkeys(chain.from_iterable(rows[:MAX_FIRST])):
         yield [row.get(name, ABSENT) for row in rows]
@@ -80,9 +80,9 @@ values."""
 
 
 def cells_of(dataset: Any) -> Cells | None:
-    """Return the columns of a dataset: of floats where all are numbers, of objects otherwise.
+    """Return the columns of a dataset: arrays of floats if all are numbers, else of objects.
 
-    None of what is no dataset, is empty or a text, or has records with other values each.
+    None if the object is no dataset, is a set, empty or a text, or if its records differ in fields.
     """
     import numpy as np  # which small examples do without
 
@@ -110,6 +110,7 @@ def record_cells(dataset: Any, at: int) -> dict[Hashable, Any]:
 
 
 def _fields(record: Any, names: Sequence[Any] | None) -> dict[Hashable, Any]:
+    """Return the values of a record by the names of columns, if there is one for each."""
     fields = fields_of(record)
     if names is None or len(names) != len(fields):
         return fields
@@ -117,6 +118,7 @@ def _fields(record: Any, names: Sequence[Any] | None) -> dict[Hashable, Any]:
 
 
 def _array(column: Any) -> Any:
+    """Return a column as an array of floats, or of objects if it does not hold numbers."""
     import numpy as np
 
     try:
@@ -133,25 +135,28 @@ def _array(column: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A record that is not the same in D and in D', each by its position there."""
+    """A record that differs between D and D', or that only one of them has.
+
+    `before` is the record in D and `after` that in D'; `ABSENT` if there is none.
+    """
 
     at1: int | None
-    """None if only D' has it."""
+    """Its position in D; None if only D' has it."""
     at2: int | None
-    """None if only D has it."""
+    """Its position in D'; None if only D has it."""
     before: Any
     after: Any
 
     @property
     def at(self) -> int:
-        """Where it is in D, or in D' if only that has it."""
+        """Its position in D, or in D' if only D' has it."""
         return (self.at2 or 0) if self.at1 is None else self.at1
 
 
 def align_records(rows1: Sequence[Any], rows2: Sequence[Any]) -> list[tuple[int, int]]:
-    """Return positions of records that both have: as many as possible, at the same place first.
+    """Return pairs of positions of equal records, as many as possible.
 
-    Others that are equal are taken to be the same from the front.
+    Records at the same position come first, then other equal records in their order.
     """
     keys1, keys2 = list(map(key, rows1)), list(map(key, rows2))
     stay = set()
@@ -171,8 +176,7 @@ def align_records(rows1: Sequence[Any], rows2: Sequence[Any]) -> list[tuple[int,
 def changes(d1: Any, d2: Any) -> list[Change] | None:
     """Return the records in which two datasets of one type differ; None for other objects.
 
-    What only one of them has stands in for what only the other has, where there is such a record:
-    the one with most fields in common.
+    A record that only D has is paired with one that only D' has: that with most fields in common.
     """
     data = type_of(d1)
     if data is None or data is not type_of(d2) or isinstance(d1, str):
@@ -197,9 +201,9 @@ def changes(d1: Any, d2: Any) -> list[Change] | None:
 def _nearest(
     rows1: Sequence[Any], at1: int, rows2: Sequence[Any], others: Sequence[int]
 ) -> int | None:
-    """Return the index of the other record with most equal fields; None if there is none.
+    """Return the position, of the `others`, of the record with most equal fields; None if none.
 
-    Of equals, prefer the record at the same place. Return the first of too many others.
+    The record at the same position is preferred to equals. Returns the first of too many others.
     """
     if len(others) > MAX_COMPARED:
         return others[0]
@@ -214,7 +218,7 @@ def _nearest(
 
 
 def record_of(dataset: Any, record: Any) -> Any:
-    """Return a record of a dataset; by the names of its columns if it has any."""
+    """Return a record as a dict by the names of the dataset's columns; as it is if it has none."""
     data = type_of(dataset)
     columns = data.columns(dataset) if data is not None and record is not ABSENT else None
     if not columns or len(set(map(key, columns))) < len(columns):
@@ -223,7 +227,7 @@ def record_of(dataset: Any, record: Any) -> Any:
 
 
 def parts(before: Any, after: Any, depth: int = 0) -> Iterator[tuple[str, Any, Any]]:
-    """Yield the differences inside of two values: the place, as Python has it, and both parts."""
+    """Yield the differences inside of two values: the Python subscript, and both parts there."""
     if key(before) == key(after):
         return
     for place, one, other in _inside(before, after, depth) or [("", ABSENT, ABSENT)]:

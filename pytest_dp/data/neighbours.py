@@ -1,4 +1,4 @@
-"""Neighbours: inputs that differ in one unit of privacy, and what a relation says of them."""
+"""Pairs of neighbouring inputs, and the base class of the relations between neighbours."""
 
 from __future__ import annotations
 
@@ -33,18 +33,17 @@ class Pair:
     difference: str = ""
     """How D' differs from D, such as ``"one record removed"``; empty if no relation was stated."""
     opposite: str = field(default="", compare=False)
-    """How D differs from D', where that is more than an exchange of "removed" and "added"."""
+    """How D differs from D'; empty if an exchange of "removed" and "added" says it."""
     params: Mapping[str, Any] = field(default_factory=dict)
     """Values of parameters that were drawn with the inputs, the same for both."""
     origin: str = field(default="", compare=False)
-    """Where a pair comes from that holds what the claim does not give, or that was solved for: ``"D
-    holds 6, a constant in stats.py:14"``; else empty."""
+    """Where a pair comes from that does not follow from the claim: ``"D holds 6, a constant in
+    stats.py:14"``; else empty."""
     beyond: str = field(default="", compare=False)
-    """What of it is beyond what the claim gives: ``"age = 0 (they have 18 to 90)"``; else empty."""
+    """What is outside of the declared inputs: ``"age = 0 (they have 18 to 90)"``; else empty."""
 
     digests: tuple[tuple[Any, bytes], ...] = field(default=(), compare=False, repr=False)
-    """Large datasets of the pair, each with what is equal for equal ones only: it follows from how
-    they were made, as to read them takes long."""
+    """Large datasets of the pair, each with a hash that is equal for equal datasets only."""
 
     @property
     def is_large(self) -> bool:
@@ -54,14 +53,14 @@ class Pair:
 
     @property
     def inputs(self) -> tuple[Any, Any]:
-        """D and D' with their parameters, as a `Call` takes them."""
+        """D and D', as `WithParams` if the pair has parameters."""
         if not self.params:
             return self.d1, self.d2
         return WithParams(self.d1, self.params), WithParams(self.d2, self.params)
 
     @property
     def content(self) -> frozenset[bytes]:
-        """Equal for pairs of equal inputs, in either order; hashes, as the inputs may be large."""
+        """Hashes that are equal for pairs of equal inputs, in either order."""
         known = {id(data): content for data, content in self.digests}
         return frozenset(
             known.get(id(data)) or digest((data, dict(self.params))) for data in (self.d1, self.d2)
@@ -78,54 +77,54 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Relation(ABC):
-    """When two inputs are neighbours; a value, equal to another one that says the same."""
+    """A rule that says when two inputs are neighbours; equal to another one with the same rule."""
 
     name: ClassVar[str]
-    """As in ``neighbors=``."""
+    """Its name in ``neighbors=``."""
     example: ClassVar[str]
-    """A pair that fits."""
+    """A pair of neighbours, as Python."""
     of: ClassVar[type | None] = None
-    """What says which inputs there are, such as `Queries`; None of example datasets."""
+    """The class of ``inputs=``, such as `Queries`; None if these are example datasets."""
 
     @property
     @abstractmethod
     def required(self) -> str:
-        """Condition that it puts on a pair, in words."""
+        """The condition on a pair, in words."""
 
     @property
     def neighbors(self) -> Any:
-        """Its name, or the function that tells it."""
+        """The value of ``neighbors=``: its name, or a function."""
         return self.name
 
     @property
     def said(self) -> dict[str, Any]:
-        """Arguments of a claim that belong to it, besides its name."""
+        """The arguments of a claim that belong to the relation, besides its name."""
         return {}
 
     def __str__(self) -> str:
-        """Return the relation as a keyword of a claim."""
+        """Return the keyword ``neighbors=`` of a claim, with its value."""
         said = self.said
         return (
             f"neighbors={Neighbors(self.name, **said) if said else argument_text(self.neighbors)}"
         )
 
     def covers(self, other: Relation) -> bool:
-        """Return whether a promise for these neighbours is also one for the other neighbours.
+        """Return whether all neighbours by the other relation are neighbours by this one.
 
-        Groups count by their units.
+        How many units a group has does not count.
         """
         return self == other
 
     @property
     def label(self) -> str:
-        """Label that distinguishes it from others in the id of a test."""
+        """The label of the relation in the id of a test."""
         return "-".join(
             value if isinstance(value, str) else argument_text(value)
             for value in (self.neighbors, *self.said.values())
         )
 
     def check(self, dataset: Any) -> str:  # noqa: ARG002  what only some relations ask
-        """Return why a dataset cannot be an input, whatever its neighbours; empty if it can.
+        """Return why a dataset cannot be an input, with any neighbour; empty if it can.
 
         Raises ClaimError if its records have no unit, where they should.
         """
@@ -133,7 +132,7 @@ class Relation(ABC):
 
     @abstractmethod
     def between(self, d1: Any, d2: Any) -> Pair | str:
-        """Return two inputs as a pair, which says how they differ; else what prevents a pair."""
+        """Return two neighbours as a pair; else the reason why they are no neighbours."""
 
     def fault(self, d1: Any, d2: Any) -> str:
         """Return why two inputs are not neighbours; empty if they are."""
@@ -141,17 +140,18 @@ class Relation(ABC):
         return found if isinstance(found, str) else ""
 
     def pair(self, d1: Any, d2: Any) -> Pair | None:
-        """Return two inputs as a pair, if they are neighbours."""
+        """Return two inputs as a pair; None if they are no neighbours."""
         found = self.between(d1, d2)
         return None if isinstance(found, str) else found
 
     @abstractmethod
     def pairs(self, dataset: Any, records: Sequence[Any] = ()) -> Iterator[Pair]:
-        """Return the dataset with each of its neighbours, one after the other, each at most once.
+        """Yield the pairs of a dataset with each of its neighbours, each pair at most once.
 
-        Those of small and extreme records come first. Each pair has the same D, a copy of
-        `dataset`. `records` are what may be added to it, or take the place of its records, in the
-        form of `records_of`. Raises ClaimError if the dataset is none, or cannot hold a record.
+        Pairs that differ in extreme records come first. Each pair has the same D, a copy of
+        `dataset`. `records` may be added to it, or take the place of its records; they are in the
+        form of `records_of`. Raises ClaimError if the object is no dataset, or cannot hold a
+        record.
         """
 
 
@@ -161,5 +161,5 @@ def argument_text(value: Any) -> str:
 
 
 def different_kinds(d1: Any, d2: Any) -> str:
-    """Explain that two datasets cannot exchange records."""
+    """Return the reason why datasets of two types are no neighbours."""
     return f"one is {type_in_words(d1)}, the other {type_in_words(d2)}"

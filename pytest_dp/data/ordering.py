@@ -1,4 +1,4 @@
-"""Orders in which many possibilities are tried: extremes first, and all in turn."""
+"""Orders in which many possibilities are tried: extremes first, and several sources in turn."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from pytest_dp.data.equality import key
 from pytest_dp.data.fields import fields_of
 
 MAX_COLUMNS = 16
-"""Columns by which records are ordered. More take longer; fewer: the ends of later columns are not
-tried."""
+"""Columns by which records are ordered. More take longer; fewer: the extremes of later columns are
+not tried."""
 MAX_CATEGORIES = 24
 """Different values of a column of categories. More: identifiers count as categories; fewer:
 categories are not represented."""
@@ -25,7 +25,7 @@ U = TypeVar("U")
 
 
 def in_turn(iterables: Iterable[Iterable[T]]) -> Iterator[T]:
-    """Yield the first of each, the second of each, ..."""
+    """Yield the first item of each iterable, then the second of each, and so on."""
     waiting: deque[Iterator[T]] = deque()
     for iterator in chain(map(iter, iterables), _pop_all(waiting)):
         for item in islice(iterator, 1):
@@ -34,6 +34,7 @@ def in_turn(iterables: Iterable[Iterable[T]]) -> Iterator[T]:
 
 
 def _pop_all(waiting: deque[T]) -> Iterator[T]:
+    """Remove and yield the first item of a queue until it is empty."""
     while waiting:
         yield waiting.popleft()
 
@@ -41,7 +42,7 @@ def _pop_all(waiting: deque[T]) -> Iterator[T]:
 def distinct(
     items: Iterable[T], by: Callable[[T], Hashable] = key, known: Iterable[Hashable] = ()
 ) -> Iterator[T]:
-    """Yield each of the items once, by its key; none whose key is known."""
+    """Yield the items whose key did not come before, and is not among the `known` keys."""
     seen = set(known)
     for item in items:
         content = by(item)
@@ -51,7 +52,7 @@ def distinct(
 
 
 def accept_until(items: Iterable[T], accept: Callable[[T], U | None], most: int) -> Iterator[U]:
-    """Yield what is made of accepted items, until `most` in a row are refused."""
+    """Yield each `accept(item)` that is not None; end once `most` in a row are None."""
     refused = 0
     for item in items:
         made = accept(item)
@@ -63,7 +64,7 @@ def accept_until(items: Iterable[T], accept: Callable[[T], U | None], most: int)
 
 
 def diagonally(left: Sequence[Any], right: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
-    """Yield all combinations, those of early elements ahead."""
+    """Yield all combinations of two sequences, those of early elements first."""
     for total in range(len(left) + len(right) - 1):
         for at in range(max(0, total - len(right) + 1), min(total + 1, len(left))):
             yield left[at], right[total - at]
@@ -82,13 +83,13 @@ def set_order(record: Any) -> tuple[int, Any, str]:
 
 
 def _columns(records: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
-    """Return the columns of records, the first few; one if the records have no entries."""
+    """Yield the first columns of records; one column if the records have no fields."""
     table = (fields_of(record).values() for record in records)
     return islice(zip(*table, strict=False), MAX_COLUMNS)
 
 
 def ends_first(records: list[Any]) -> list[int]:
-    """Return indices of records: the smallest and the largest of each numeric column come first.
+    """Return the indices of all records, those with the extremes of each numeric column first.
 
     Numbers are one column; NaN and what is no number count as largest. Records without numbers
     keep their order.
@@ -120,7 +121,7 @@ def representatives(records: Sequence[Any], limit: int) -> list[int]:
 
 
 def representative_cells(cells: Sequence[Any]) -> list[int]:
-    """Return indices of the extremes of cells, of one of each type, and of each of few values."""
+    """Return indices of cells: extremes, one of each type, and one of each of few values."""
     first_index: dict[Hashable, int] = {}
     for index, cell in enumerate(cells):
         first_index.setdefault(key(cell), index)

@@ -15,16 +15,15 @@ Positions = tuple[int, ...]
 
 
 class RecordPool:
-    """The records of datasets of one kind; another dataset is a tuple of positions in it.
+    """The records of datasets of one kind; a dataset of them is a tuple of positions in the pool.
 
-    `records` are those of all datasets, one after the other, and those that were added; `given` has
-    the positions of each of the datasets; `same` has
-    for each position the first one that holds an equal record. `example` is one of the datasets,
-    with records if any has. Of the rows of the `gaps` no records are made.
+    `records` are those of all datasets, one after the other, and those that were added. `given` are
+    the positions of each of the datasets. `same` has for each position the first position of an
+    equal record. `example` is one of the datasets, with records if any has.
     """
 
     gaps: frozenset[int] = frozenset()
-    """Positions that stand for many rows in a row, of which none is looked at."""
+    """Positions that each stand for many rows, of which no records are made."""
 
     def __init__(self, datasets: Sequence[Any]) -> None:
         self._type: DataType = type_of(datasets[0])  # type: ignore[assignment]
@@ -43,11 +42,12 @@ class RecordPool:
         self._rank: dict[int, int] = {}
 
     def _enter(self, record: Any, at: int) -> int:
+        """Remember a record at a position, and return the first position of an equal record."""
         same = equality_key if self.unique else key  # as in a set itself
         return self._first.setdefault(same(record), at)
 
     def add(self, record: Any) -> int:
-        """Return the position of a record, which is a new one if no dataset holds it."""
+        """Return the position of a record; add the record if the pool does not hold it."""
         at = self._enter(record, len(self.records))
         if at == len(self.records):
             self.records.append(record)
@@ -56,7 +56,7 @@ class RecordPool:
 
     @property
     def rank(self) -> dict[int, int]:
-        """The first position of each distinct record, smallest and largest ahead; and how far."""
+        """The rank of each distinct record, by its first position: extreme records rank first."""
         if len(self._rank) != len(self._first):
             seen = list(self._first.values())
             orders = ends_first([self.records[at] for at in seen])
@@ -73,7 +73,7 @@ class RecordPool:
         return range(at, at + 1)
 
     def dataset(self, positions: Positions) -> Any:
-        """Return the dataset at these positions, always a new object."""
+        """Make and return the dataset at these positions, always a new object."""
         spans = map(self._span, (at for at in positions if at < self._native))
         natives = list(chain.from_iterable(spans))
         added = sorted({at for at in positions if at >= self._native})
@@ -91,24 +91,25 @@ class RecordPool:
         return self._type.take_rows(rows, order)
 
     def kept(self, positions: Positions) -> Positions:
-        """Return the positions whose records are read."""
+        """Return the positions without gaps: those of which the pool has the records."""
         return positions
 
     def length(self, positions: Positions) -> int:
-        """Return how many rows the dataset at these positions has."""
+        """Return the number of rows of the dataset at these positions."""
         return len(positions)
 
     def content(self, positions: Positions) -> bytes:
-        """Return a hash that is equal for equal datasets, as the content would fill the memory."""
+        """Return a hash that is equal for equal datasets of this pool."""
         values = [self.same[at] for at in positions]
         return digest((id(self), *(sorted(values) if self.unique else values)))
 
 
 class ThinPool(RecordPool):
-    """A pool of which few records are read: those of the kept rows of each dataset.
+    """A pool of large datasets that has the records of their `kept` rows only.
 
-    All rows between two kept ones are one position, a gap, so that a dataset of a million rows is
-    a tuple of few positions. At least one dataset has records.
+    `kept` are the numbers of these rows in each dataset; None for all rows. The rows between two
+    kept rows are one position, a gap, so that a dataset of a million rows is a tuple of few
+    positions. At least one dataset has records.
     """
 
     def __init__(self, datasets: Sequence[Any], kept: Sequence[Sequence[int] | None]) -> None:

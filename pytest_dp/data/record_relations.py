@@ -45,16 +45,16 @@ class OfRecords(Relation):
     """Datasets that differ in records, or in units that own some, whatever their order."""
 
     unit: Any = None
-    """What owns records, as for `pytest_dp.data.units`; None if each is a unit of its own."""
+    """The owner of records, as in `pytest_dp.data.units`; None if each record is a unit."""
     rows: int | None = None
-    """How many rows a unit has at most."""
+    """The largest number of rows of a unit; None if there is no limit."""
     group: int = 1
-    """How many units may differ at most; so many do where neighbours are derived."""
+    """The largest number of units that may differ; derived neighbours differ in this number."""
 
     keeps_length: ClassVar[bool] = False
     verbs: ClassVar[tuple[str, str]] = ("removed", "added")
     needs: ClassVar[str]
-    """What examples have to hold for a pair to follow from them."""
+    """What examples have to hold so that pairs follow from them, in words."""
 
     @property
     def said(self) -> dict[str, Any]:
@@ -74,12 +74,10 @@ class OfRecords(Relation):
         return of_any == other and rows >= (other.rows or math.inf)
 
     def _difference_words(self, record: str, rows: str, records: str = "records") -> str:
-        """Name the records that differ, depending on units and groups."""
+        """Return the word for the records that differ, by whether there are units and groups."""
         if self.group > 1:
             return f"at most {self.group} {'units' if self.unit is not None else records}"
         return record if self.unit is None else rows
-
-    # What keeps two inputs from being neighbours
 
     def check(self, dataset: Any) -> str:
         if self.unit is None:
@@ -111,7 +109,7 @@ class OfRecords(Relation):
         return self.pair_of(d1, d2, steps) if len(steps) <= self.group else self._too_far(steps)
 
     def _changed_units(self, d1: Any, d2: Any, same: Callable[[Any], Hashable]) -> list[Step]:
-        """Return the units of which D and D' hold different rows."""
+        """Return a step for each unit of which D and D' hold different rows, by the key `same`."""
         rows1, rows2 = self.rows_of_units(d1, same), self.rows_of_units(d2, same)
         if self.unit is None:
             counts1, counts2 = rows1.get(None, _NO_ROWS)[0], rows2.get(None, _NO_ROWS)[0]
@@ -126,7 +124,7 @@ class OfRecords(Relation):
         return changed
 
     def _steps(self, changed: list[Step]) -> list[Step] | str:
-        """Return the steps that change these units; by default, units come and go as a whole."""
+        """Return the steps from D to D', or why there are none: units come and go as a whole."""
         for step in changed:
             if step.rows and step.by_rows:
                 rows = f"{step.rows} rows in D and {step.by_rows} in D'"
@@ -162,7 +160,7 @@ class OfRecords(Relation):
         return None
 
     def _too_far(self, steps: Sequence[Step]) -> str:
-        """Explain that more steps lie between two datasets than are allowed."""
+        """Return the reason why datasets that so many steps separate are no neighbours."""
         if steps[0].name:
             shown = ", ".join(step.name for step in steps[:3])
             return f"{len(steps)} units differ: {shown}{', ...' if len(steps) > 3 else ''}"
@@ -170,13 +168,11 @@ class OfRecords(Relation):
         return surplus(gone, new) + ", null records apart" * self.keeps_length
 
     def pair_of(self, d1: Any, d2: Any, steps: Sequence[Step]) -> Pair:
-        """Return a pair with what was done, in words."""
+        """Return a pair whose difference describes the steps from D to D'."""
         back = [step.reversed() for step in steps]
         return Pair(
             d1, d2, difference_in_words(steps, self.verbs), difference_in_words(back, self.verbs)
         )
-
-    # The neighbours of a dataset
 
     def pairs(self, dataset: Any, records: Sequence[Any] = ()) -> Iterator[Pair]:
         positions = tuple(range(len(records_of(dataset))))
@@ -193,9 +189,9 @@ class OfRecords(Relation):
     def moves(
         self, pool: RecordPool, positions: Positions, sources: Sequence[Positions]
     ) -> Iterator[tuple[Positions, tuple[Step, ...]]]:
-        """Return the positions of each neighbour, and the steps that lead to it; some may repeat.
+        """Yield the positions of each neighbour, with the steps that lead to it; some may repeat.
 
-        `sources` are datasets whose records, or units, may come into it.
+        `sources` are datasets whose records, or units, may come into the neighbour.
         """
         units = self._units(pool)
         new = units.new(sources)
@@ -216,18 +212,18 @@ class OfRecords(Relation):
         return walk(positions, self.group, (), (), ())
 
     def part(self, pool: RecordPool, positions: Positions) -> Positions:
-        """Return the few most important positions of a large dataset; of units, all rows."""
+        """Return the positions of few representative records, or of all rows of few units."""
         return self._units(pool).part(positions)
 
     def members(self, pool: RecordPool, positions: Positions) -> Iterator[Member]:
-        """Return the records or units of a dataset, those of extreme rows first."""
+        """Yield the records or units of a dataset, those with extreme rows first."""
         return chain.from_iterable(self._units(pool).rounds(positions))
 
     def _units(self, pool: RecordPool) -> Members:
         return Members(pool, self._null_in(pool), self.unit, self.rows)
 
     def _leads_away(self, keys: tuple[Keys, Keys], known: set[tuple[Keys, Keys]]) -> bool:
-        """Return whether a step leads further away from D, to a neighbour not reached before."""
+        """Return whether a step leads further away from D, to a new neighbour; remember that."""
         if self.group == 1:
             return True
         out, into = keys
@@ -241,11 +237,11 @@ class OfRecords(Relation):
     def _moves(
         self, units: Members, positions: Positions, new: Sequence[Member]
     ) -> Iterator[UnitChange]:
-        """Return one step away."""
+        """Yield the changes of one unit that lead to a neighbour, those of extreme rows first."""
 
 
 def _changes(move: UnitChange, out: Keys, into: Keys) -> tuple[Keys, Keys]:
-    """Return the keys of all that left, and of all that came in, with one move more."""
+    """Return the keys of the units that left and of those that came in, after one more change."""
     left, came = move.left, move.came
     if left and came and left.key == came.key:  # other rows of its own
         return (*out, left.key), into
@@ -321,7 +317,7 @@ class ReplaceSpecial(OfRecords):
     """One record is the null record; or all rows of one unit are."""
 
     null: Neighbors | None = None
-    """As ``replace_special(record)``; None stands for a record of missing values."""
+    """``replace_special(record)``; None if the null record has missing values."""
 
     keeps_length = True
     name = "replace_special"

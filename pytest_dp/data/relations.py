@@ -1,6 +1,7 @@
-"""All relations between neighbours, by their names in a claim; those of vectors, and of values.
+"""All relations between neighbours, by their names in a claim: those of vectors, and of values.
 
-Others are told by a function of the user's: the neighbours of an input, or whether two are.
+A function of the user can be a relation, too: it returns the neighbours of an input, or whether two
+inputs are neighbours.
 """
 
 from __future__ import annotations
@@ -29,12 +30,12 @@ from pytest_dp.data.types import type_of
 from pytest_dp.declaration import Queries, Values
 
 ROUNDING = 1e-9
-"""Error of an answer that moves by 1. Larger: pairs further apart count as neighbours; smaller:
-rounding refuses right ones."""
+"""Rounding error of an answer that moves by 1. Larger: pairs further apart count as neighbours;
+smaller: neighbours are refused for rounding."""
 
 MAX_ATTEMPTS = 20_000
-"""Pairs in a row that may not be neighbours by a user's function. More take longer; fewer: rare
-neighbours are not found."""
+"""Pairs in a row that are no neighbours by a user's function until the search ends. More take longer;
+fewer: rare neighbours are not found."""
 
 __all__ = [
     "RELATIONS",
@@ -57,7 +58,7 @@ __all__ = [
 
 
 class OfQueries(Relation):
-    """Vectors of the answers of counting queries, each of which moves by at most 1."""
+    """The base of relations of answers of counting queries, each of which moves by at most 1."""
 
     __slots__ = ()
     of = Queries
@@ -95,7 +96,7 @@ class OfQueries(Relation):
         return filter(None, pairs)  # not always: inf + 1 is inf
 
     def _steps(self, n: int) -> Iterator[list[int]]:
-        """Yield for each neighbour the differences of its answers."""
+        """Yield for each neighbour of `n` answers the differences of its answers."""
         for at in range(n):
             for step in (1, -1):
                 yield [step * (index == at) for index in range(n)]
@@ -170,14 +171,14 @@ class AnyTwo(Relation):
         return "they are equal" if key(d1) == key(d2) else Pair(d1, d2, "any two values")
 
     def pairs(self, dataset: Any, records: Sequence[Any] = ()) -> Iterator[Pair]:
-        """Return the value with each of the other values in `records`."""
+        """Yield the pairs of the value with each of the other values in `records`."""
         others = distinct(records, known=[key(dataset)])
         return (Pair(dataset, value, "any two values") for value in others)
 
 
 @dataclass(frozen=True, slots=True)
 class OfFunction(Relation):
-    """A relation that a function tells."""
+    """The base of relations that are a function of the user."""
 
     function: Callable[..., Any]
 
@@ -216,7 +217,11 @@ class Neighbours(OfFunction):
         return f"{self.called} yields {taken[0]} neighbours of D and {taken[1]} of D', not these"
 
     def pairs(self, dataset: Any, records: Sequence[Any] = ()) -> Iterator[Pair]:  # noqa: ARG002
-        """Return the dataset with what the function yields, `MAX_PAIRS` at most."""
+        """Yield the pairs of the dataset with each input that the function yields.
+
+        Raises ClaimError if the function raises, or yields no inputs or the dataset itself. At most
+        `MAX_PAIRS` inputs are taken.
+        """
         return (self._pair(dataset, other) for other in distinct(self._neighbours_of(dataset)))
 
     def _neighbours_of(self, dataset: Any) -> Iterator[Any]:
@@ -267,9 +272,9 @@ class Predicate(OfFunction):
         return f"{self.called} says no"
 
     def pairs(self, dataset: Any, records: Sequence[Any] = ()) -> Iterator[Pair]:
-        """Return pairs that differ in one record, as far as the function accepts them.
+        """Yield pairs that differ in one record, and that the function accepts.
 
-        For an input that is no dataset, its pairs with `records`.
+        Of an input that is no dataset, they are its pairs with `records`.
         """
         if kind_of(dataset):
             relations = AddRemoveOne(), ReplaceOne()
@@ -280,7 +285,7 @@ class Predicate(OfFunction):
         return self.accepted(candidates)
 
     def accepted(self, pairs: Iterator[Pair]) -> Iterator[Pair]:
-        """Return the pairs that are neighbours, until too many in a row are not."""
+        """Yield the pairs that the function accepts; end after `MAX_ATTEMPTS` others in a row."""
         return accept_until(pairs, lambda pair: self.pair(pair.d1, pair.d2), MAX_ATTEMPTS)
 
     def _are_neighbours(self, d1: Any, d2: Any) -> bool:
@@ -296,7 +301,7 @@ class Predicate(OfFunction):
 
 
 def of_function(function: Callable[..., Any]) -> OfFunction:
-    """Return the relation that a function tells: by one input, or by two."""
+    """Return the relation of a function of one input, or of two; raise ClaimError for others."""
     try:
         parameters = signature(function).parameters.values()
     except (TypeError, ValueError):  # written in C
@@ -315,6 +320,7 @@ def of_function(function: Callable[..., Any]) -> OfFunction:
 
 
 def _answer(function: Callable[..., Any], inputs: tuple[Any, ...], call: str, returns: str) -> Any:
+    """Call a user's function on inputs and return its value; raise ClaimError if it raises."""
     try:
         return function(*inputs)
     except Exception as error:

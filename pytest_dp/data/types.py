@@ -29,20 +29,20 @@ class Writer(Protocol):
 
 
 class DataType(ABC):
-    """One type of dataset. Its *rows* are what records are taken from by their positions."""
+    """One type of dataset. Its *rows* are an object from which records are taken by position."""
 
     name: ClassVar[str]
     brackets: ClassVar[tuple[str, str]]
-    """What stands around the records in a description."""
+    """Texts around the records in a description."""
     small_brackets: ClassVar[tuple[str, str] | None] = None
-    """Instead of `brackets` around all columns of a table that is described in full."""
+    """Texts around all columns of a table that is described in full; None for `brackets`."""
     unique: ClassVar[bool] = False
     """Whether a record occurs at most once, and order says nothing."""
     vector: ClassVar[bool] = False
     """Whether it may hold the answers of queries."""
 
     position: ClassVar[str] = "[{}]"
-    """What stands behind a dataset for one record of it."""
+    """The Python subscript of one record, with ``{}`` for its position."""
 
     @abstractmethod
     def classes(self) -> tuple[type, ...]:
@@ -53,7 +53,7 @@ class DataType(ABC):
         return True
 
     def detail(self, value: Any) -> Any:
-        """Return what else has to agree for two datasets to exchange records: columns, if any."""
+        """Return a value that is equal for datasets that can exchange records: columns, if any."""
         columns = self.columns(value)
         return None if columns is None else tuple(columns)
 
@@ -66,7 +66,7 @@ class DataType(ABC):
         return ""
 
     def content(self, value: Any) -> str:  # noqa: ARG002
-        """Return what else has to agree for records to be joined without conversion."""
+        """Return a text that is equal for two datasets whose rows join without a conversion."""
         return "filled"
 
     def columns(self, value: Any) -> list[Any] | None:  # noqa: ARG002
@@ -74,14 +74,15 @@ class DataType(ABC):
         return None
 
     def cells(self, value: Any) -> list[Any]:
-        """Return the columns themselves, for a description."""
+        """Return the columns of a table, for a description."""
         return [list(cells) for cells in zip(*self.records(value), strict=True)]
 
     def by_column(self, value: Any) -> Iterator[Any]:  # noqa: ARG002
-        """Yield the columns as arrays or lists, which makes no records; none of some types."""
+        """Yield the columns as arrays or lists without making records; nothing by default."""
         return iter(())
 
     def length(self, value: Any) -> int:
+        """Return the number of records."""
         return len(value)
 
     def place(self, at: int, inside: str = "") -> str:
@@ -122,7 +123,7 @@ class DataType(ABC):
         raise NotImplementedError
 
     def words(self, detail: Any) -> str:  # noqa: ARG002
-        """Return a dataset of this kind in words."""
+        """Return a dataset with this `detail` in words, such as ``"a list"``."""
         return f"a {self.name}"
 
 
@@ -134,7 +135,7 @@ class OfLibrary(DataType):
 
     @property
     def module(self) -> Any:
-        """The library, once somebody has imported it; else None."""
+        """The library's module; None while nobody has imported it."""
         return sys.modules.get(self.library)
 
     def classes(self) -> tuple[type, ...]:
@@ -150,13 +151,14 @@ _TYPES: list[DataType] = []
 
 
 def register(*types: DataType) -> None:
-    """Enter types of datasets."""
+    """Add types of datasets to those that `type_of` knows."""
     _TYPES.extend(types)
     _type_by_class.cache_clear()
 
 
 @lru_cache(maxsize=1_000)
 def _type_by_class(cls: Any) -> DataType | None:
+    """Return the type of datasets that are instances of a class; None if there is none."""
     fitting = (data for data in _TYPES if issubclass(cls, data.classes()))
     return next(fitting, None)
 

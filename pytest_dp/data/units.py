@@ -19,7 +19,8 @@ from pytest_dp.data.record_pool import Positions, RecordPool
 from pytest_dp.data.types import type_of
 
 MAX_FIRST_ROWS = 16
-"""Rows that stand for all. More take longer; fewer: a unit that differs is not seen."""
+"""Representative rows of a large dataset. More take longer; fewer: a unit that differs is not
+seen."""
 MAX_MEMBERS = 8
 """Rows of a unit, and units, that pairs are made of. More: pairs of many rows share the samples;
 fewer: the one that leaks may be left out."""
@@ -27,9 +28,9 @@ MAX_SUGGESTIONS = 3
 """Names that an error suggests. More hide the right one."""
 
 Read = Callable[[Any], Any]
-"""From a record to its unit."""
+"""A function that returns the unit of a record."""
 _NOBODY = object()
-"""The unit of null records, which are no one's."""
+"""The unit of null records and of gaps, which nobody owns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,17 +38,18 @@ class Member:
     """One unit of privacy of a dataset."""
 
     key: Hashable
-    """Equal for equal records, or for rows of one unit."""
+    """A key that is equal for equal records, or for rows of one unit."""
     at: Positions
-    """Indices into the positions of a dataset; of newcomers, positions in the pool."""
+    """Indices into the positions of a dataset; of a unit to be added, positions in the pool."""
     name: str = ""
     """``"user_id=7"``; empty for a record."""
 
 
 class Step(NamedTuple):
-    """One unit that left D, came into it, or has other rows: how many before, and how many after.
+    """A change of one unit between D and D': it left, came, or has other rows.
 
-    Records are units without a name.
+    `unit` has `rows` rows in D, and is empty if it came; `by` has `by_rows` rows in D', and is
+    empty if no unit came. Records are units without a name.
     """
 
     unit: str = ""
@@ -57,9 +59,11 @@ class Step(NamedTuple):
 
     @property
     def name(self) -> str:
+        """The name of the unit; empty for a record."""
         return self.unit or self.by
 
     def reversed(self) -> Step:
+        """Return the step from D' to D."""
         return Step(self.by, self.by_rows, self.unit, self.rows)
 
     def verb(self, verbs: tuple[str, str]) -> str:
@@ -67,7 +71,7 @@ class Step(NamedTuple):
         return "replaced" if self.rows and self.by_rows else verbs[not self.rows]
 
     def in_words(self, verbs: tuple[str, str]) -> str:
-        """Say what happened to the rows of a unit."""
+        """Return the change of a unit in words, such as ``"both rows of id=7 removed"``."""
         rows = self.rows or self.by_rows
         whose = {1: "the one row", 2: "both rows"}.get(rows, f"all {rows:,} rows")
         text = f"{whose} of {self.name} {self.verb(verbs)}"
@@ -102,16 +106,17 @@ class UnitChange(NamedTuple):
 
     @property
     def step(self) -> Step:
+        """The change as a step from D to D'."""
         left, came = self.left, self.came
         before = (left.name, len(left.at)) if left else ("", 0)
         return Step(*before, *((came.name, len(came.at)) if came else ("", 0)))
 
 
 class Members:
-    """The units that datasets of a pool are made of: what may leave one, or come into it.
+    """The units that datasets of a pool are made of, and that may leave them or come into them.
 
-    Without a `unit`, each record is one. The record at position `null` belongs to none. At most
-    `max_rows` rows of a unit come in.
+    Without a `unit`, each record is a unit. The record at position `null` belongs to none. Of a
+    unit, at most `max_rows` rows come in.
     """
 
     def __init__(
@@ -122,6 +127,7 @@ class Members:
         self._owners: dict[int, Hashable] = {}
 
     def _owner(self, at: int) -> Hashable:
+        """Return a key of the unit of the record at a position; `_NOBODY` if there is none."""
         same = self.pool.same[at]
         if same == self._null or at in self.pool.gaps:
             return _NOBODY
@@ -132,9 +138,9 @@ class Members:
         return self._owners[at]
 
     def rounds(self, positions: Positions) -> list[list[Member]]:
-        """Return the units of a dataset; of equal records one in each round.
+        """Return the units of a dataset in rounds, so that no round has two equal records.
 
-        What repetitions add matters to few mechanisms.
+        Few mechanisms depend on repetitions, so these come in later rounds.
         """
         times: Counter[Hashable] = Counter()
         groups: dict[tuple[int, Hashable], list[int]] = {}
@@ -155,7 +161,7 @@ class Members:
         return name_of(self._unit, self._read(self.pool.records[at]))
 
     def _order(self, members: Sequence[Member], positions: Sequence[int]) -> list[Member]:
-        """Sort members with most, with fewest and with extreme rows ahead."""
+        """Return members in turn: with most rows, with fewest rows, and with extreme rows."""
         rank, same = self.pool.rank, self.pool.same
 
         def best_rank(member: Member) -> int:
@@ -168,7 +174,7 @@ class Members:
         return list(dict.fromkeys(in_turn((rising[::-1], rising, extreme))))
 
     def new(self, sources: Sequence[Positions]) -> list[Member]:
-        """Return the members that datasets offer, given their positions in the pool."""
+        """Return the different members of datasets at these positions, to be added elsewhere."""
         same = self.pool.same
         if self._unit is None:
             sources = [tuple({same[at] for at in chain.from_iterable(sources)})]
@@ -193,7 +199,10 @@ class Members:
         return [member for member in new if member.key not in held]
 
     def instead(self, leaving: Member, coming: Member, positions: Positions) -> list[Member]:
-        """Return what may replace a unit: another one, or the rows of that one as its own."""
+        """Return the members that may replace a unit: another one, or that one's rows as its own.
+
+        The rows of the other unit are added to the pool as records of the unit that leaves.
+        """
         if self._read is None:
             return [coming] * (coming.key != leaving.key)
         options = [] if coming.key in {self._owner(at) for at in positions} else [coming]
@@ -210,9 +219,9 @@ class Members:
         return options
 
     def part(self, positions: Positions) -> Positions:
-        """Return the positions that tell most of a large dataset, in their order.
+        """Return the positions of representative rows of a large dataset, in their order.
 
-        Of units all rows: of the largest ones, and of those that tell most.
+        Of units, they are all rows: of the largest units, and of those of representative rows.
         """
         records = [self.pool.records[at] for at in positions]
         telling: Iterable[int] = representatives(records, MAX_FIRST_ROWS)
@@ -228,7 +237,7 @@ class Members:
 def exchange_positions(
     positions: Positions, leaving: Positions, coming: Positions = ()
 ) -> Positions:
-    """Return the positions without some, with `coming` in the place of the first of them.
+    """Return positions without the `leaving` ones, with `coming` in the place of the first.
 
     `leaving` are indices into `positions`, in rising order; at least one.
     """
@@ -270,7 +279,7 @@ def reader(example: Any, unit: Any) -> Read:
 
 
 def moved_to(example: Any, record: Any, unit: Any, owner: Any) -> Any:
-    """Return the record as one of another unit; None where a function tells units apart."""
+    """Return a copy of a record that belongs to another unit; None if the unit is a function."""
     if callable(unit):
         return None
     columns = _columns(example)
@@ -301,11 +310,13 @@ def group_by_unit(units: Iterable[Any]) -> dict[Hashable, list[int]]:
 
 
 def _columns(example: Any) -> list[Any] | None:
+    """Return the names of the columns of a dataset; None if it has none."""
     data = type_of(example)
     return None if data is None else data.columns(example)
 
 
 def _entry(record: Any, unit: Any) -> Any:
+    """Return the entry or attribute of a record that is its unit; raise an error without one."""
     if isinstance(record, dict) or (isinstance(unit, int) and isinstance(record, list | tuple)):
         return record[unit]
     if isinstance(unit, str):

@@ -1,15 +1,14 @@
 """Copies of a mechanism as it was before its first run, for trials.
 
-A mechanism may keep something from run to run: noise in a buffer, answers in a cache. Whatever is
-run with repeated random numbers, or with none, therefore runs on a copy that is thrown away; what
-is audited only ever sees random numbers that are new. A copy shares nothing with the original that
-a run could change: functions, classes and modules come with the variables that are used, caches of
+A mechanism may keep something from run to run: noise in a buffer, answers in a cache. So runs with
+repeated random numbers, or with none, are runs of a copy that is thrown away; the audited mechanism
+only ever sees new random numbers. A copy shares nothing with the original that a run could change:
+functions, classes and modules are copied with the variables that they use, and caches of
 `functools` start empty. Only libraries, which keep no noise, are shared.
 """
 
 from __future__ import annotations
 
-import dis
 import functools
 import importlib
 import inspect
@@ -26,7 +25,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pytest_dp.basics.reach import is_bound, names_in
+from pytest_dp.basics.reach import is_bound, modules_imported_in, names_in
 from pytest_dp.basics.whose_code import is_library
 from pytest_dp.declaration import Declaration
 from pytest_dp.running.generator_stand_ins import KINDS, Source, stand_in
@@ -50,7 +49,6 @@ reset."""
 _FRAMEWORKS = frozenset(
     ["cloudpickle", "torch", "jax", "jaxlib", "tensorflow", "keras", "numba", "polars", "pyarrow"]
 )
-_IMPORTS = dis.opmap["IMPORT_NAME"]
 _SOURCES = {"np.random": np.random.mtrand._rand, "random": random._inst}  # noqa: SLF001
 _GLOBALS = {source.name: source for source in (NUMPY, PYTHONS)}
 _NAMES_OF_SOURCES = {id(source): name for name, source in _SOURCES.items()}
@@ -62,7 +60,7 @@ _OF_THREADS: dict[type, Any] = {
 
 
 class CannotCopy(Exception):  # noqa: N818  a way out, not an error
-    """A mechanism cannot be copied; the message says why."""
+    """Raised if a mechanism cannot be copied; the message says why."""
 
 
 def _code_in_file(file: str, make: Callable[..., types.CodeType], arguments: Any) -> types.CodeType:
@@ -75,7 +73,10 @@ def _with_its_file(code: types.CodeType) -> tuple[Callable[..., types.CodeType],
 
 
 class Pickler(cloudpickle.Pickler):  # type: ignore[misc]
-    """cloudpickle's; from 3.1.3 on it leaves out which file code is from, which blame needs."""
+    """The pickler of cloudpickle, with the names of the files of code, which `explain` shows.
+
+    cloudpickle leaves these names out from 3.1.3 on.
+    """
 
     dispatch_table: ClassVar = ChainMap(
         {types.CodeType: _with_its_file}, cloudpickle.Pickler.dispatch_table
@@ -83,9 +84,10 @@ class Pickler(cloudpickle.Pickler):  # type: ignore[misc]
 
 
 def dumps(obj: Any, module: str | None = None) -> bytes:
-    """Return an object as bytes, which `pickle.loads` reads where this package is installed.
+    """Pickle an object so that `pickle.loads` reads it where this package is installed.
 
-    Functions and classes of `module` are pickled by value, with what they find there now.
+    Functions and classes of `module` are pickled by value, with the variables of the module.
+    Raises whatever pickling raises.
     """
     file = io.BytesIO()
     if module is not None:
@@ -99,7 +101,7 @@ def dumps(obj: Any, module: str | None = None) -> bytes:
 
 
 class Pristine:
-    """An object as it is now, to be copied later: a mechanism with its parameters.
+    """A snapshot of an object as it is now, to be copied later: a mechanism with its parameters.
 
     `reason` says why it cannot be copied, and is empty if it can. `reads` says whether it holds
     values besides code, which an import may have drawn.
@@ -124,17 +126,17 @@ class Pristine:
 
     @property
     def size(self) -> int:
-        """Bytes that it takes."""
+        """Bytes of the snapshot."""
         return len(self._written)
 
     @property
     def content(self) -> bytes:
-        """The object in writing: the same as long as nothing in it changes."""
+        """The snapshot as bytes, which are equal as long as nothing in the object changes."""
         return self._written
 
     @classmethod
     def refused(cls, reason: str) -> Pristine:
-        """Make the snapshot of an object that is not to be copied, for this reason."""
+        """Return a snapshot of which no copy can be made, for this reason."""
         pristine = cls(None)
         pristine.reason = reason
         return pristine
@@ -147,21 +149,22 @@ class Pristine:
         self._spare = None
 
     def fresh(self, *inputs: Any) -> tuple[Any, list[Any]]:
-        """Return a new copy, and inputs with their instances moved to the copied classes.
+        """Make and return a new copy, and the inputs as instances of the copied classes.
 
-        Raises CannotCopy if there can be none.
+        Raises CannotCopy if there can be no copy.
         """
         obj, classes = self._copy()
         return obj, [self._translate(data, classes) for data in inputs]
 
     def spare(self, data: Any) -> tuple[Any, Any]:
-        """Return the inputs with a copy of the object that is made once in each process."""
+        """Return the copy that is made once in each process, and an input as `fresh` does."""
         if self._spare is None:
             self._spare = self._copy()
         obj, classes = self._spare
         return obj, self._translate(data, classes)
 
     def _copy(self) -> tuple[Any, list[type]]:
+        """Make and return a copy, and the copied classes."""
         if self.reason:
             raise CannotCopy(self.reason)
         try:
@@ -170,6 +173,7 @@ class Pristine:
             raise CannotCopy(_cannot(error)) from None
 
     def _translate(self, data: Any, classes: list[type]) -> Any:
+        """Return data whose instances of original classes are instances of the copied ones."""
         if not self._classes:
             return data
         file = io.BytesIO()
@@ -182,6 +186,7 @@ class Pristine:
 
 
 def _cannot(error: Exception) -> str:
+    """Return the reason why copying raised an error."""
     if isinstance(error, CannotCopy):
         return str(error)
     line = str(error).strip().partition("\n")[0]
@@ -189,7 +194,7 @@ def _cannot(error: Exception) -> str:
 
 
 class _Bounded(io.BytesIO):
-    """A file in memory that refuses to grow without end."""
+    """A file in memory that raises CannotCopy if it gets larger than `MAX_STATE_BYTES`."""
 
     def write(self, data: Any, /) -> int:
         if self.tell() > MAX_STATE_BYTES:
@@ -198,7 +203,11 @@ class _Bounded(io.BytesIO):
 
 
 class _Copier(Pickler):
-    """Pickles code of users by value, with the module variables whose names it mentions."""
+    """A pickler of a snapshot: code of users by value, with the module variables that it names.
+
+    `names` are names in functions, to which those of further functions are added; `classes` are the
+    classes that were pickled by value.
+    """
 
     def __init__(self, names: frozenset[str]) -> None:
         self._file = _Bounded()
@@ -213,13 +222,14 @@ class _Copier(Pickler):
         return self._file.getvalue()
 
     def is_complete(self) -> bool:
-        """Return whether all functions name only such variables of modules as were copied."""
+        """Return whether all module variables that functions name were pickled."""
         return all(self._uses(module) == copied for module, copied in self._modules)
 
     def _uses(self, module: types.ModuleType) -> frozenset[str]:
         return self.names & vars(module).keys()
 
     def reducer_override(self, obj: Any) -> Any:
+        """Return how to pickle an object: functions, classes and modules of users by value."""
         if isinstance(obj, types.FunctionType):
             if _is_shared(obj.__module__):
                 return super().reducer_override(obj)
@@ -243,6 +253,7 @@ class _Copier(Pickler):
         return self._reduced_object(obj)
 
     def _reduced_object(self, obj: Any) -> Any:
+        """Return how to pickle an object that is no function, class or module of a user."""
         if isinstance(obj, Declaration):  # a claim on it, whose strategies change as they are used
             return str, ()
         self.reads |= not is_library(type(obj).__module__)
@@ -279,7 +290,7 @@ class _Copier(Pickler):
         self._look_for_values(*cells, *used, *defaults, *vars(function).values())
         self.names |= names_in(code)
         self._count()
-        for name in _imports_of(code):
+        for name in modules_imported_in(code):
             if _is_shared(name):
                 continue
             raise CannotCopy(f"it imports {name.strip('.') or 'modules'} while it runs")
@@ -294,31 +305,17 @@ class _Copier(Pickler):
 
 
 def _is_shared(module: str | None) -> bool:
+    """Return whether a module is of a library, which copies share with the original."""
     root = (module or "").partition(".")[0]
     return root in _FRAMEWORKS or (is_library(module) and root != "test")
 
 
 def _is_compiled(cls: type) -> bool:
+    """Return whether a class is written in C, so that it cannot be copied."""
     heap = 1 << 9  # Py_TPFLAGS_HEAPTYPE
     return not cls.__flags__ & heap or any(
         isinstance(value, types.MethodDescriptorType) for value in vars(cls).values()
     )
-
-
-def _imports_of(code: types.CodeType) -> list[str]:
-    """List the modules that a function imports while it runs; relative ones with their dots."""
-    names = []
-    if _IMPORTS in code.co_code[::2]:
-        level = 0
-        for step in dis.get_instructions(code):
-            if step.opname in ("LOAD_CONST", "LOAD_SMALL_INT") and isinstance(step.argval, int):
-                level = step.argval
-            elif step.opname == "IMPORT_NAME":
-                names.append("." * level + step.argval)
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            names += _imports_of(constant)
-    return names
 
 
 def _as_new_class(reduced: Any) -> Any:
@@ -332,12 +329,13 @@ def _as_new_class(reduced: Any) -> Any:
 
 
 def _source(name: str) -> Any:
+    """Return a global generator, or its stand-in where an instrument is in place."""
     instrument = current_instrument()
     return stand_in(instrument, _GLOBALS[name]) if instrument else _SOURCES[name]
 
 
 def _generator(kind: int, make: Any, arguments: Any, state: Any = None) -> Any:
-    """Return a generator that the mechanism keeps, or what stands for it."""
+    """Return a generator that the mechanism keeps, or a stand-in if an instrument is in place."""
     instrument = current_instrument()
     if instrument:
         return stand_in(instrument, Source("its generator", KINDS[kind]))
@@ -355,7 +353,7 @@ def _module(name: str) -> types.ModuleType:
 
 
 class _Late:
-    """Stands for a function that is set later, as it may refer to the cache around it."""
+    """A function that is set later, as it may refer to the cache around it."""
 
     function: Any = None
 
@@ -364,16 +362,18 @@ class _Late:
 
 
 def _cache(maxsize: int | None, typed: bool) -> Any:
+    """Return an empty cache around a function that `_set_wrapped` sets."""
     return functools.lru_cache(maxsize, typed)(_Late())
 
 
 def _set_wrapped(cache: Any, function: Any) -> None:
+    """Set the function that an empty cache calls."""
     cache.__wrapped__.function = function
     functools.update_wrapper(cache, function)
 
 
 class _WithNumbers(Pickler):
-    """Writes the numbers of classes instead of the classes."""
+    """A pickler that writes the numbers of classes instead of the classes."""
 
     def __init__(self, file: io.BytesIO, numbers: dict[int, int]) -> None:
         super().__init__(file, pickle.HIGHEST_PROTOCOL)
@@ -384,7 +384,7 @@ class _WithNumbers(Pickler):
 
 
 class _WithCopies(pickle.Unpickler):
-    """Reads the classes that have these numbers now."""
+    """An unpickler that reads the numbers of classes as copied classes."""
 
     def __init__(self, file: io.BytesIO, copies: list[type]) -> None:
         super().__init__(file)

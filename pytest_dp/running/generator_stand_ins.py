@@ -1,9 +1,9 @@
 """Stand-ins for generators, which pass every request for random numbers on to an instrument.
 
-Nothing of ours is raised in a mechanism. Where an instrument has no answer, it notes the reason,
-which refuses the run, and from then on the run has plain random numbers until it ends by itself.
-The same holds for draws in another thread than the one in which the instrument was made, or in
-another process: their order is not known, or what is drawn there does not come back.
+An instrument raises nothing in a mechanism. Where it has no answer, it notes a reason, and the run
+is *refused*: from then on, real generators give its random numbers until it ends by itself. A run
+is also refused that draws in another thread or process than the one in which the instrument was
+made: the order of such draws is unknown.
 """
 
 from __future__ import annotations
@@ -29,30 +29,56 @@ from numpy.random import MT19937, PCG64, Generator, Philox, RandomState
 
 from pytest_dp.basics.whose_code import OURS
 
-PASSED_ON = {"seed", "get_state", "set_state", "getstate", "setstate", "spawn", "bit_generator"}
+NON_DRAWING_ATTRIBUTES = {
+    "seed",
+    "get_state",
+    "set_state",
+    "getstate",
+    "setstate",
+    "spawn",
+    "bit_generator",
+}
 """Public attributes of generators that do not draw."""
 
 
-def _draws_of(cls: type) -> frozenset[str]:
+def _drawing_methods(cls: type) -> frozenset[str]:
+    """Return the names of the methods of a class of generators that draw."""
     public = {name for name in dir(cls) if not name.startswith("_")}
-    return frozenset(public - PASSED_ON - {"VERSION"})
+    return frozenset(public - NON_DRAWING_ATTRIBUTES - {"VERSION"})
 
 
-_OF_SECRETS: dict[str, Callable[..., Any]] = {
-    name: getattr(secrets, name)
-    for name in ("randbelow", "randbits", "token_bytes", "token_hex", "token_urlsafe")
-} | {"urandom": os.urandom}
-"""Functions of modules that are no methods of `random.SystemRandom`."""
-GENERATOR, DRAWS_OF_RANDOM = _draws_of(Generator), _draws_of(random.Random)
-SYSTEM = DRAWS_OF_RANDOM | _OF_SECRETS.keys()
-_DRAWS: dict[type, frozenset[str]] = {
-    Generator: GENERATOR,
-    RandomState: _draws_of(RandomState),
-    random.Random: DRAWS_OF_RANDOM,
-    random.SystemRandom: SYSTEM,
-}
-"""Methods that draw, of each kind of generator; of `secrets` and ``os.urandom`` in the last."""
-KINDS = tuple(_DRAWS)
+class SystemFunctions(random.Random):
+    """A generator that has the functions of `secrets` and ``os.urandom`` as methods, too."""
+
+    def randbelow(self, exclusive_upper_bound: int) -> int:
+        """Return an integer from 0 to below the bound."""
+        return self.randrange(exclusive_upper_bound)
+
+    def randbits(self, k: int) -> int:
+        """Return an integer of `k` random bits."""
+        return self.getrandbits(k)
+
+    def urandom(self, size: int) -> bytes:
+        """Return so many random bytes."""
+        return self.randbytes(size)
+
+    def token_bytes(self, nbytes: int | None = None) -> bytes:
+        """Return so many random bytes; 32 by default."""
+        return self.randbytes(nbytes or 32)
+
+    def token_hex(self, nbytes: int | None = None) -> str:
+        """Return random bytes as hexadecimal digits."""
+        return self.token_bytes(nbytes).hex()
+
+    def token_urlsafe(self, nbytes: int | None = None) -> str:
+        """Return random bytes as text for URLs."""
+        return base64.urlsafe_b64encode(self.token_bytes(nbytes)).rstrip(b"=").decode()
+
+
+KINDS: tuple[type, ...] = Generator, RandomState, random.Random, SystemFunctions
+"""Kinds of generators; the last one stands for whatever draws on the operating system."""
+DRAWING_METHODS = {kind: _drawing_methods(kind) for kind in KINDS}
+"""Names of the methods that draw, of each kind of generator."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +88,14 @@ class Source:
     name: str
     """As in code: ``"rng"``, ``"np.random"``, ``"random"``, ``"secrets"``, ``"self.rng"``."""
     kind: type
-    """The class whose methods it has; `random.SystemRandom` for the operating system."""
+    """The class of `KINDS` whose methods it has."""
     number: int = 0
-    """Of those that the mechanism made itself in a run, which one it is; else 0."""
+    """Its number among the generators that the mechanism made in a run, from 1; else 0."""
 
     @property
     def draws(self) -> frozenset[str]:
         """Names of its methods that draw."""
-        return _DRAWS[self.kind]
+        return DRAWING_METHODS[self.kind]
 
 
 RNG = Source("rng", Generator)
@@ -112,9 +138,8 @@ class Request:
 
 @functools.cache
 def _signature(kind: type, method: str) -> inspect.Signature:
-    function = getattr(kind, method, None)
-    if function is None:
-        return inspect.signature(_OF_SECRETS[method])
+    """Return the signature of a method of a kind of generators, without ``self``."""
+    function = getattr(kind, method)
     try:
         signature = inspect.signature(function)
     except ValueError:  # compiled, by an older numpy: it stands in the first line of the docstring
@@ -134,9 +159,9 @@ _MODULES = {random.__file__, secrets.__file__, functools.__file__}
 
 
 def stack() -> tuple[Site, ...]:
-    """Return the lines that lead to the current draw, innermost first; no lines of libraries.
+    """Return the lines of the mechanism that lead to the current draw, innermost first.
 
-    Ends where the mechanism was called.
+    Lines of this package, of numpy, `random`, `secrets` and `functools` are left out.
     """
     frame: types.FrameType | None = sys._getframe(1)  # noqa: SLF001
     while frame is not None and frame.f_code.co_filename.startswith(OURS):
@@ -153,7 +178,7 @@ def stack() -> tuple[Site, ...]:
 
 
 def plain_generator(kind: type, words: bytes) -> Any:
-    """Return a generator of a kind, with 32 bytes as its seed."""
+    """Return a real generator of a kind, seeded with 32 bytes."""
     if kind is Generator:
         return Generator(Philox(np.frombuffer(words, np.uint32)))
     if kind is RandomState:
@@ -161,30 +186,8 @@ def plain_generator(kind: type, words: bytes) -> Any:
     return SystemFunctions(words)
 
 
-class SystemFunctions(random.Random):
-    """A generator with the functions of `secrets` and ``os.urandom`` as well."""
-
-    def randbelow(self, bound: int) -> int:
-        return self.randrange(bound)
-
-    def randbits(self, k: int) -> int:
-        return self.getrandbits(k)
-
-    def urandom(self, size: int) -> bytes:
-        return self.randbytes(size)
-
-    def token_bytes(self, size: int | None = None) -> bytes:
-        return self.randbytes(size or 32)
-
-    def token_hex(self, size: int | None = None) -> str:
-        return self.token_bytes(size).hex()
-
-    def token_urlsafe(self, size: int | None = None) -> str:
-        return base64.urlsafe_b64encode(self.token_bytes(size)).rstrip(b"=").decode()
-
-
 def answer_request(generator: Any, request: Request) -> Any:
-    """Answer a request by a generator."""
+    """Call the method of a request on a generator, and return its random numbers."""
     return getattr(generator, request.method)(*request.args, **request.keywords)
 
 
@@ -201,6 +204,7 @@ COPYING = {
 
 
 ELSEWHERE = "it draws in another thread or process"
+"""A reason to refuse a run."""
 
 
 def here() -> tuple[int, int]:
@@ -209,53 +213,50 @@ def here() -> tuple[int, int]:
 
 
 class CannotInstrument(BaseException):
-    """A mechanism does with draws what no instrument supports; the message says what.
+    """Raised where a mechanism does with draws what no instrument supports; the message says what.
 
-    It ends what an instrument was about to do, and is never raised in the mechanism itself.
+    It ends the work of an instrument, and is never raised in the mechanism itself.
     """
 
 
 class Instrument:
-    """Answers the requests to stand-ins. To be subclassed.
+    """Answers the requests to stand-ins in one run. To be subclassed.
 
-    `refusal` says why a request was refused; it is empty as long as none was.
+    `refusal` says why the run is refused, and is empty if it is not.
     """
 
     words = b""
-    """What plain generators are seeded with; others each time if it is empty."""
+    """The 32 bytes that seed real generators in refused runs; if empty, random ones."""
 
     def __init__(self) -> None:
         self.refusal = ""
         self._home = here()
-        self._threads = frozenset(sys._current_frames())  # noqa: SLF001  those of others
+        self._threads = frozenset(sys._current_frames())  # noqa: SLF001  threads before the run
         self._plain: dict[type, Any] = {}
         self._made = 0
 
     def note(self, reason: str) -> None:
-        """Note why the run is refused, unless there is a reason already."""
+        """Refuse the run from now on, for this reason, unless it is refused already."""
         self.refusal = self.refusal or reason
 
     def note_thread(self) -> None:
-        """Note that this thread draws, unless it is older than the run."""
+        """Refuse the run as this thread draws, unless the thread is older than the run."""
         if threading.get_ident() not in self._threads:
             self.note(ELSEWHERE)
 
     def refuse(self, reason: str) -> NoReturn:
-        """Give up what is being done."""
+        """Refuse the run, and raise CannotInstrument to end the instrument's work."""
         self.note(reason)
         raise CannotInstrument(self.refusal)
 
     def is_over(self) -> bool:
-        """Return whether the run is refused, so that real generators give its further numbers.
-
-        A call from another thread or process is noted, which refuses the run.
-        """
+        """Return whether the run is refused; refuse it if another thread or process calls."""
         if self._home != here():
             self.note(ELSEWHERE)
         return bool(self.refusal)
 
     def plain(self, kind: type) -> Any:
-        """Return a real generator of a kind, for runs that are refused."""
+        """Return the real generator of a kind that gives the numbers of a refused run."""
         if kind not in self._plain:
             self._plain[kind] = plain_generator(kind, self.words or urandom(32))
         return self._plain[kind]
@@ -265,29 +266,34 @@ class Instrument:
         raise NotImplementedError
 
     def other(self, source: Source, name: str) -> Any:
-        """Return any attribute that does not draw; by default, refuse it."""
+        """Return an attribute that does not draw; by default, refuse the run instead."""
         copies = name in COPYING
         self.refuse(f"it copies {source.name}" if copies else f"it uses {source.name}.{name}")
 
     def created(self, source: Source, seed: tuple[Any, ...]) -> None:
-        """Note that a mechanism makes or seeds a generator; a new one has no `seed`."""
+        """Do what has to be done when a mechanism makes or seeds a generator; nothing by default.
+
+        `seed` are the arguments; empty for a generator that is new each time.
+        """
 
     def attribute(self, source: Source, name: str) -> Any:
-        """Return the stand-in for an attribute of a generator."""
+        """Return the stand-in for an attribute of a generator; see `draw`, `make` and `other`."""
         if name in source.draws:
             return lambda *args, **keywords: self._answer(Request(source, name, args, keywords))
-        return self._unless_over(
+        return self._unless_refused(
             lambda: partial(self.make, source) if name == "seed" else self.other(source, name),
             lambda: getattr(self.plain(source.kind), name),
         )
 
     def _answer(self, request: Request) -> Any:
-        return self._unless_over(
+        """Return random numbers by `draw`, or from a real generator in a refused run."""
+        return self._unless_refused(
             lambda: self.draw(request),
             lambda: answer_request(self.plain(request.source.kind), request),
         )
 
-    def _unless_over(self, ours: Callable[[], Any], plainly: Callable[[], Any]) -> Any:
+    def _unless_refused(self, ours: Callable[[], Any], plainly: Callable[[], Any]) -> Any:
+        """Return `ours()`; `plainly()` if the run is, or thereby gets, refused."""
         if not self.is_over():
             try:
                 return ours()
@@ -297,18 +303,18 @@ class Instrument:
         return plainly()
 
     def add_generator(self, source: Source) -> Source:
-        """Return the source of one more generator that the mechanism makes."""
+        """Count one more generator that the mechanism makes, and return it with its number."""
         self._made += 1
         return replace(source, number=self._made)
 
     def make(self, source: Source, *args: Any, **keywords: Any) -> None:
-        """Record that a generator is made, or seeded, with these arguments."""
+        """Call `created` for a generator that is made or seeded with these arguments."""
         seed = tuple(value for value in (*args, *keywords.values()) if value is not None)
         self.created(source, seed)
 
 
 class _StandIn:
-    """Passes every request on to its instrument."""
+    """A base class of generators that pass every use of an attribute on to an instrument."""
 
     _asked: tuple[Instrument, Source]
 
@@ -326,12 +332,12 @@ class _StandIn:
 
 _CLASSES = {kind: type(kind.__name__, (_StandIn, kind), {}) for kind in KINDS}
 _UNUSED = PCG64(0)
-"""The bit generator of all stand-ins, from which nothing draws but compiled code (see below)."""
+"""The bit generator of all stand-ins, from which only compiled code draws directly."""
 _UNUSED_STATE = _UNUSED.state
 
 
 def stand_in(instrument: Instrument, source: Source) -> Any:
-    """Return an object that is a generator of the kind of `source` to `isinstance`."""
+    """Return a generator, by `isinstance` of the kind of `source`, that asks an instrument."""
     cls: Any = _CLASSES[source.kind]
     generator = cls.__new__(cls)
     object.__setattr__(generator, "_asked", (instrument, source))
@@ -341,7 +347,7 @@ def stand_in(instrument: Instrument, source: Source) -> Any:
 
 
 def was_drawn_unasked() -> bool:
-    """Return whether compiled code drew from a stand-in since the last call, without asking."""
+    """Return whether compiled code drew from a stand-in itself since the last call; forget it."""
     moved: bool = _UNUSED.state != _UNUSED_STATE
     _UNUSED.state = _UNUSED_STATE
     return moved

@@ -40,7 +40,7 @@ class Purpose(IntEnum):
     SEARCH = 1
     """To learn attacks from, and to rank pairs."""
     TEST = 2
-    """To be tested: none of them was ever searched."""
+    """To be tested: no attack was learned from these samples."""
     CHOICE = 3
     """To place the threshold of an attack."""
     POWER = 4
@@ -58,7 +58,7 @@ class Purpose(IntEnum):
     HIDDEN = 12
     """For generators that are found nowhere but in the memory of a process."""
     COINS = 14
-    """By which canaries are in the data or not, and ties between their scores are broken."""
+    """To choose which canaries are in the data, and to break ties between their scores."""
     OUTSIDE = 16
     """To be bet on, on pairs outside of the declared inputs."""
 
@@ -105,11 +105,9 @@ NUMPYS: np.random.RandomState = mtrand._rand  # noqa: SLF001
 PYTHONS: random.Random = random._inst  # noqa: SLF001
 """The global generators of ``np.random`` and `random`."""
 PYTHONS_NUMBER = 2
-"""The number of `PYTHONS` among the sources of `RunStreams`; given by the order of these."""
+"""The number of `PYTHONS` among the sources of `RunStreams`; given by their order."""
 SOURCE_CHILD = 6
-"""Number of the child of a chunk's seed sequence that seeds the first source of `RunStreams`.
-
-`seed_randomness` and the checks of shared draws use the children before it."""
+"""Number of the child of a chunk's seed sequence for the first source; others use those before."""
 
 Restart = Callable[[int], None]
 """Puts a source at the start of the stream of the run with this number."""
@@ -124,11 +122,14 @@ class Captured:
 
 
 NO_GENERATORS = Captured((), ())
-"""Of a mechanism in which nobody looked yet, or that has none."""
+"""Stands for the generators of a mechanism that has none, or in which none were looked for."""
 
 
 def find(*roots: Any) -> Captured:
-    """Look for generators reachable from `roots`: attributes, closures, globals, containers."""
+    """Return the generators that `roots` reach by attributes, closures, globals and containers.
+
+    The global generators, and those that draw on the operating system, are left out.
+    """
     named = ((root, getattr(root, "__name__", "the mechanism")) for root in roots)
     kept = [
         (value, place)
@@ -151,7 +152,7 @@ def state_of(generator: Any) -> Any:
 
 
 def restore(generator: Any, state: Any) -> None:
-    """Put a generator back to where it was."""
+    """Put a generator back into a state that `state_of` returned."""
     if isinstance(generator, np.random.Generator):
         generator.bit_generator.state, sequence = state
         _set_sequence(generator.bit_generator, sequence)
@@ -162,13 +163,13 @@ def restore(generator: Any, state: Any) -> None:
 
 
 def _set_sequence(bits: Any, sequence: Any) -> None:
-    """Let a bit generator spawn from another sequence, where this numpy can (from 2.0)."""
+    """Make a bit generator spawn from another sequence, where this numpy can (from 2.0)."""
     if bits.seed_seq is not sequence and type(bits.__getstate__()) is tuple:
         bits.__setstate__((bits.state, sequence))
 
 
 def reseed(generator: Any, sequence: np.random.SeedSequence) -> None:
-    """Give such a generator a stream of its own."""
+    """Put a generator at the start of the stream of a seed sequence."""
     if isinstance(generator, random.Random):
         generator.seed(int.from_bytes(sequence.generate_state(4).tobytes(), "big"))
     elif isinstance(generator, np.random.Generator):
@@ -180,7 +181,7 @@ def reseed(generator: Any, sequence: np.random.SeedSequence) -> None:
 
 @contextmanager
 def _put_back(captured: Captured) -> Iterator[None]:
-    """Put all generators within reach back to where they were, at the end."""
+    """Restore all generators within reach to their states of before, at the end of the block."""
     sources = (NUMPYS, PYTHONS, *captured.generators)
     kept = [(source, state_of(source)) for source in sources]
     try:
@@ -217,10 +218,10 @@ def seed_randomness(
 class RunStreams:
     """The sources of random numbers of a mechanism, with a stream for every run.
 
-    To be entered; at the end, all sources but `rng`, which is to be injected, are back where they
-    were. `restart` puts all but the idle sources at the start of a run's stream. The idle ones,
-    which the mechanism does not use, are given by their numbers: 0 is `rng`, 1 is ``np.random``, 2
-    is `random`, then come the captured ones.
+    A context manager; at its end, all sources but `rng`, which is passed to the mechanism, are in
+    their states of before. `restart` puts the sources at the start of the stream of a run, apart
+    from the `idle` ones, which the mechanism does not use. Sources have numbers: 0 is `rng`, 1 is
+    ``np.random``, 2 is `random`, then come the captured generators.
     """
 
     def __init__(
@@ -253,25 +254,25 @@ class RunStreams:
         return states(self.rng, self._captured)
 
     def used_since(self, states: list[Any]) -> dict[int, Any]:
-        """Return the new states of the sources that were used since these `states`."""
+        """Return the new states of sources that have left these `states`, by their numbers."""
         now = enumerate(self.states())
         return {k: state for k, state in now if state != states[k]}
 
     def are_idle(self) -> bool:
-        """Return whether the mechanism used none of the sources that are not restarted."""
+        """Return whether no idle source was used since the start of the block."""
         return all(
             _comparable(state_of(self._sources[k])) == before for k, before in self._before.items()
         )
 
 
 def _comparable(state: Any) -> Any:
-    """Return a value that is equal exactly for equal states, and stays what it is."""
+    """Return a constant that is equal for equal states of a generator only."""
     # Only those of `random` are tuples of numbers; in others are arrays, which == cannot compare.
     return state if type(state) is tuple and type(state[0]) is int else pickle.dumps(state)
 
 
 class _RunSequence(ISpawnableSeedSequence):
-    """The seed sequence of whichever run is under way, for those who spawn from it."""
+    """The seed sequence of the current run, from which generators spawn others."""
 
     def __init__(self, sequence: np.random.SeedSequence) -> None:
         self.sequence, self.run = sequence, 0

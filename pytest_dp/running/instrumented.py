@@ -1,9 +1,9 @@
 """Runs of copies of a mechanism, in which an instrument answers every draw, such as a tape.
 
 A tape records every draw of a run, and draws can be replaced. Each line of code draws from a stream
-of its own. So two runs on the same streams, on other inputs or with another value for a draw, have
-the same noise wherever they draw in the same lines, and in each line as long as they make the same
-requests there. Generators that are seeded alike within a run give the same numbers, as they would.
+of its own. So two runs on the same streams have the same noise wherever the same lines draw in the
+same order, even on other inputs or with another value for a draw. Generators that a run seeds with
+equal seeds give equal numbers, as real ones do.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ from pytest_dp.running.modules import modules_replaced
 
 
 def run_instrumented(call: Call, data: Any, instrument: Instrument, deadline: Deadline) -> Any:
-    """Return the output of a run of a new copy on a copy of the input; `Raised` if it raises.
+    """Run a new copy on a copy of the input, and return the output; `Raised` if the copy raises.
 
-    Of a vectorised mechanism, one row is asked for. The instrument is asked for whatever the copy
-    draws with what it is given, with generators that it keeps, and with functions of `random`,
+    A vectorised mechanism is asked for one row. The instrument answers all draws of the copy: with
+    the generator that it gets, with generators that it keeps, and with functions of `random`,
     `secrets`, `os` and ``np.random``.
 
-    Raises CannotInstrument if the copy asks for what the instrument has not, CannotCopy if there is
-    no copy, and OutOfTime if the deadline passes first.
+    Raises CannotInstrument if the run was refused, CannotCopy if there can be no copy, and
+    OutOfTime if the deadline passes first.
     """
     with apply_instrument(instrument, deadline):
         output = run_copy(call, data, instrument)
@@ -59,7 +59,10 @@ def run_instrumented(call: Call, data: Any, instrument: Instrument, deadline: De
 
 @contextmanager
 def apply_instrument(instrument: Instrument, deadline: Deadline) -> Iterator[None]:
-    """Put an instrument in place for one or more runs; raises OutOfTime in the middle of a run."""
+    """Let an instrument answer all draws of this thread in the block, without warnings.
+
+    Raises OutOfTime in the middle of a run once the deadline has passed.
+    """
     with (
         modules_replaced(instrument),  # also while it is copied: names are looked up then
         np.errstate(all="ignore"),
@@ -76,9 +79,11 @@ def run_copy(
     instrument: Instrument,
     params: Mapping[str, Any] | None = None,
 ) -> Any:
-    """Return the output of a run of a new copy, with the instrument already in place.
+    """Run a new copy, with the instrument already in place, and return the output.
 
-    An `Input` in place of data is copied faster. Its parameters are changed to those of `params`.
+    `data` may be an `Input`, which is copied faster. `params` take the place of parameters of the
+    same names. Raises CannotCopy if there can be no copy, and CannotInstrument if compiled code
+    draws.
     """
     item = data if isinstance(data, Input) else Input(data)
     copied, (data,) = call.copy_alone(item.fresh())
@@ -91,9 +96,9 @@ def run_copy(
 
 
 class StandsFor(type):
-    """Makes classes that stand for a type of numbers: what has `__converted__` says how it is.
+    """Makes stand-ins for `float` or `int`, which convert an argument by its own `__converted__`.
 
-    Instances are made by `of`. All but calls of them is that of the type.
+    They are made by `of`. Apart from calls, they behave as the type `plain` that they stand for.
     """
 
     plain: type
@@ -125,10 +130,10 @@ class StandsFor(type):
 
 
 def shadow(mechanism: Any, names: Mapping[str, Any]) -> None:
-    """Let the functions of a copy, and those they use, find other objects under some names.
+    """Add global variables (`names`) to the functions of a copy, and to the functions they use.
 
-    They find them unless they have a variable of that name themselves. Whatever the copy shares
-    with the original, or with a library, is left as it is.
+    A function whose module has a variable of that name keeps it. Functions that the copy shares
+    with the original, or with a library, are left as they are.
     """
     for function in functions_of(mechanism):
         module = sys.modules.get(function.__module__ or "")
@@ -138,17 +143,17 @@ def shadow(mechanism: Any, names: Mapping[str, Any]) -> None:
 
 
 Replacement = Callable[["Draw", "Draws"], Any]
-"""``replacement(draw, other)``: another value for a draw; `other` are streams for this alone."""
+"""``replacement(draw, other)`` returns another value for a draw; `other` are streams for that."""
 Replaced = Callable[["Draw"], Replacement | None]
-"""The replacement of a draw, if it is replaced."""
+"""Returns the replacement of a draw; None if the draw is kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """A draw that was made."""
+    """A draw of a run."""
 
     number: int
-    """Of the draw, in its run."""
+    """The number of the draw in its run, from 0."""
     request: Request
     stack: tuple[Site, ...]
     """The line that draws, and those that lead to it."""
@@ -162,7 +167,7 @@ class Seeded:
 
     source: Source
     seed: tuple[Any, ...]
-    """The arguments; empty if it is new each time."""
+    """The arguments; empty if the generator is another one in each run."""
     stack: tuple[Site, ...]
 
 
@@ -174,11 +179,11 @@ class Draws:
         self._generators: dict[tuple[Any, ...], Any] = {}
 
     def of(self, request: Request, where: tuple[Site, ...]) -> Any:
-        """Return the next draw in a line, from the stream of this line."""
+        """Draw the next random numbers from the stream of a line, and return them."""
         return answer_request(self.generator(request, where), request)
 
     def generator(self, request: Request, where: tuple[Site, ...]) -> Any:
-        """Return the stream of a line."""
+        """Return the generator that is the stream of a line, for the source of a request."""
         key = (request.source.name, request.source.kind, where)
         if key not in self._generators:
             # The same on every machine, wherever the files are.
@@ -189,9 +194,10 @@ class Draws:
 
 
 class _Seeds:
-    """Where generators with a seed are in their streams, and what the first with a seed drew from.
+    """The seeds of generators in a run, and how many draws each generator made.
 
-    The first one draws from the streams of lines; a later one with an equal seed repeats it.
+    The first generator with a seed draws from the streams of lines; a later one with an equal seed
+    repeats its draws.
     """
 
     def __init__(self) -> None:
@@ -199,13 +205,16 @@ class _Seeds:
         self._drawn: dict[tuple[type, str, int], Any] = {}
 
     def start(self, source: Source, seed: tuple[Any, ...]) -> None:
-        """Note that a generator begins anew with a seed; one without a seed is left alone."""
+        """Note that a generator begins anew with a seed; forget its old seed if there is none."""
         self._places.pop(source, None)
         if seed:
             self._places[source] = repr(seed), 0
 
     def generator(self, source: Source, stream: Any) -> Any:
-        """Return what the next draw of a generator is from: the stream, or what it repeats."""
+        """Return the generator for the next draw of a source, and count the draw.
+
+        That is `stream`, or a copy of the stream that an earlier source with an equal seed used.
+        """
         if source not in self._places:
             return stream
         seed, number = self._places[source]
@@ -218,10 +227,10 @@ class _Seeds:
 
 
 class Tape(Instrument):
-    """Answers draws from streams of the lines of code, and records them.
+    """An instrument that answers draws from streams of the lines of code, and records them.
 
-    Equal seeds give equal noise in equal lines. `replaced` tells the replacement of a draw, if it
-    is replaced. The draws are recorded in the order in which they were made.
+    Tapes with equal seeds give equal noise in equal lines. `replaced` returns the replacement of a
+    draw, or None. `draws` and `seeded` are records in the order of the run.
     """
 
     def __init__(self, seed: int, replaced: Replaced | None = None) -> None:
@@ -233,7 +242,10 @@ class Tape(Instrument):
         self.seeded: list[Seeded] = []
 
     def draw(self, request: Request) -> Any:
-        """Return the next number in the stream of the line that asks, or its replacement."""
+        """Draw from the stream of the line that asks, record the draw, and return its value.
+
+        That is the value of the replacement, if there is one.
+        """
         where = stack()
         stream = self._streams.generator(request, where)
         value = answer_request(self._seeds.generator(request.source, stream), request)
@@ -248,7 +260,7 @@ class Tape(Instrument):
         return value
 
     def created(self, source: Source, seed: tuple[Any, ...]) -> None:
-        """Record where a generator was made or seeded."""
+        """Record that a generator was made or seeded, and at which line."""
         self._seeds.start(source, seed)
         self.seeded.append(Seeded(source, seed, stack()))
 

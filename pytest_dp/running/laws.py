@@ -1,9 +1,9 @@
 """Laws of single draws in their standard form, and the catalogue of methods that draw.
 
-Densities and distribution functions are logarithms. All laws are those of a location-scale family
-at location 0 and scale 1, or of integers. A family is described in one place: `Family` says what
-everything else needs to know of it. The catalogue has the law of each method by its arguments, and
-numpy's use of the stream.
+Densities and distribution functions are natural logarithms. A law is that of a location-scale
+family at location 0 and scale 1, or of integers; `Family` has all properties of a family. The
+catalogue (`NUMPY`, `PYTHON`) has the law of each method by its arguments, and how numpy's methods
+use the stream of random numbers.
 """
 
 from __future__ import annotations
@@ -21,33 +21,33 @@ from pytest_dp.basics.arrays import Floats
 from pytest_dp.running.generator_stand_ins import Request
 
 Logarithm = Callable[[Floats, float], Floats]
-"""Of a density or a probability, by a value of the draw and the family's parameter."""
+"""The logarithm of a density or a probability, by values of the draw and the parameter."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Family:
     """Laws that differ in location and scale, and in one parameter at most.
 
-    Log densities are concave: then the loss between two draws that are moved is monotone.
+    Log densities have to be concave: then the privacy loss between two shifted draws is monotone.
     """
 
     name: str
     log_below: Logarithm
-    """Of the probability of at most x; of integers, x is whole."""
+    """Log probability of at most x; of integers, x is whole."""
     log_above: Logarithm
-    """Of the probability of more than x."""
+    """Log probability of more than x."""
     log_density: Logarithm | None = None
-    """None of integers."""
+    """Log density at x; None of integers."""
     draws: Callable[[Generator, float, int], Any] | None = None
-    """Independent standard draws; None if the generator's method of this name makes them."""
+    """Draws so many standard numbers; None if the generator's method of this name draws them."""
     support: Callable[[float], tuple[float, float]] = lambda _: (-math.inf, math.inf)
     """Smallest and largest value, by the parameter."""
     bulk: Callable[[float], tuple[float, float]] = lambda _: (-40.0, 40.0)
-    """Beyond this range draws have a probability below 1e-16."""
+    """Range outside of which draws have a probability below 1e-16, by the parameter."""
     edges: Callable[[float], tuple[float, ...]] = lambda _: (-12.0, -4.0, -1.5, 0.0, 1.5, 4.0, 12.0)
-    """Where a density is not smooth; of smooth ones, edges of panels of a quadrature."""
+    """Points where the density is not smooth; of smooth ones, edges of panels of a quadrature."""
     centre: Callable[[float], float] | None = None
-    """What noise of this kind is 0 at, such as 0; None of draws that are no noise by themselves."""
+    """The standard draw that adds no noise, such as 0; None of draws that are no noise alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,17 +73,17 @@ class Law:
 
     @property
     def reach(self) -> tuple[float, float]:
-        """Between these are its values, but for a probability below 1e-30."""
+        """Range outside of which draws have a probability below 1e-30."""
         (low, high), (first, last) = self.family.bulk(self.parameter), self.support
         return max(2 * low, first), min(2 * high, last)
 
     @property
     def edges(self) -> tuple[float, ...]:
-        """Where the density is not smooth, or of panels of a quadrature."""
+        """Points where the density is not smooth, or edges of panels of a quadrature."""
         return self.family.edges(self.parameter)
 
     def draws(self, generator: Generator, count: int) -> Floats:
-        """Return independent standard draws; `count` of them."""
+        """Draw `count` independent standard numbers from a generator."""
         if self.family.draws is not None:
             return np.asarray(self.family.draws(generator, self.parameter, count), float)
         draws: Floats = getattr(generator, self.family.name)(size=count)
@@ -220,20 +220,21 @@ Arguments = dict[str, Any]
 Standard = tuple[Law, Any, Any]
 """A law of standard draws, their scale and their location; the two may be arrays, or traced."""
 Rows = Literal["free", "bound"]
-"""Of numpy's draws in one call, each takes its numbers from the stream in turn. Free ones take the
-same numbers whatever location and scale they are given, as each transforms uniform, standard normal
-or standard exponential variates (numpy's distributions.c and legacy-distributions.c); of bound ones
-the arguments have to agree."""
+"""How the draws of one call of numpy take numbers from the stream. Those of a "free" method
+take the same numbers for any location and scale, as each transforms uniform, standard normal or
+standard exponential variates (numpy's distributions.c and legacy-distributions.c). Those of a
+"bound" method do if its arguments are equal."""
 
 
 @dataclass(frozen=True, slots=True)
 class DrawMethod:
-    """Draws by one method."""
+    """A method of generators that draws."""
 
     standard: Callable[[Arguments], Standard] | None = None
-    """By the arguments. Raises TypeError where they are not numbers."""
+    """Returns the law by the arguments, or raises TypeError if these are no numbers; None if the
+    law is unknown."""
     rows: Rows | None = None
-    """Of numpy's methods; None where rows are not independent, or nobody knows."""
+    """How rows take numbers from the stream; None if unknown, or if rows depend on each other."""
 
 
 def _location_scale(
@@ -315,15 +316,15 @@ _UNKNOWN = DrawMethod()
 
 
 def draw_kind_of(request: Request) -> DrawMethod:
-    """Return the entry of the method that is called."""
+    """Return the entry of the method that a request calls; one without a law if there is none."""
     table = PYTHON if issubclass(request.source.kind, random.Random) else NUMPY
     return table.get(request.method, _UNKNOWN)
 
 
 def size_of(request: Request, arguments: Arguments | None = None) -> Any:
-    """Return the shape that a call of numpy asks for; None for that of its arguments.
+    """Return the `size` that a request asks numpy for; None for the shape of its arguments.
 
-    `arguments` are those of the request, where they are known already.
+    `arguments` are those of the request by name, where these are known already.
     """
     if request.method in ("rand", "randn"):
         return request.args or None

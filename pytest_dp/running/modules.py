@@ -1,8 +1,7 @@
 """Stand-ins for functions and classes of modules: ``np.random.laplace``, `secrets`, ...
 
 They are in place while a mechanism runs, and for its thread only: other threads call the originals.
-An audit hook sees what is no part of the process: files that a run opens to read, and other
-processes that it asks.
+An audit hook of Python sees files that a run opens to read, and other processes that it asks.
 """
 
 from __future__ import annotations
@@ -21,29 +20,29 @@ import numpy as np
 from numpy.random import Generator, RandomState
 
 from pytest_dp.running.generator_stand_ins import (
-    DRAWS_OF_RANDOM,
-    SYSTEM,
+    DRAWING_METHODS,
     Instrument,
     Source,
+    SystemFunctions,
     stand_in,
     was_drawn_unasked,
 )
 
 NUMPY, PYTHONS = Source("np.random", RandomState), Source("random", random.Random)
-SECRETS, OS = Source("secrets", random.SystemRandom), Source("os", random.SystemRandom)
-SYSTEMS = Source("SystemRandom", random.SystemRandom)
-"""Generators of modules, and what draws on the operating system."""
+SECRETS, OS = Source("secrets", SystemFunctions), Source("os", SystemFunctions)
+SYSTEMS = Source("SystemRandom", SystemFunctions)
+"""The global generators of modules, and sources that draw on the operating system."""
 _GLOBAL: Any = (
     (np.random, np.random.mtrand._rand, NUMPY),  # noqa: SLF001
     (random, random._inst, PYTHONS),  # noqa: SLF001
 )
-"""Modules, the generators whose methods are functions of theirs, and what these are."""
+"""Modules, the generators whose methods are functions of these modules, and their sources."""
 Place = tuple[Any, str, Any]
 """A module or class, the name of an attribute, and its stand-in."""
 
 
 _RUNNING: dict[int, list[Instrument]] = {}
-"""The instruments in place, by threads; the last one is asked."""
+"""The instruments in place, by the number of the thread; the last one is asked."""
 
 
 _OUTSIDE = {
@@ -51,20 +50,20 @@ _OUTSIDE = {
     "subprocess.Popen": "starts a process",
     "socket.connect": "asks a service",
 }
-"""What takes a run out of this process, where nothing that is drawn is seen."""
+"""Events by which a run leaves this process: draws elsewhere are not seen."""
 
 
 LISTED = "os.listdir", "os.scandir"
-"""Events by which folders are read: a name may hold an answer as well."""
+"""Events by which folders are read: the name of a file may hold an answer, too."""
 ASKED = "another process"
-"""In place of a file's name: what a run asks through a connection, or starts."""
+"""Recorded in place of a file's name if a run connects to a process, or starts one."""
 ASKING = "socket.connect", "subprocess.Popen", "os.posix_spawn"
 """Events by which other processes are asked, and started."""
 OF_SYSTEM = "/proc/", "/sys/"
-"""Where files begin that tell of the machine, and keep nothing: threads that watch it, such as
-those of a cluster, read them all the time."""
+"""Beginnings of the names of files about the machine, which keep nothing. Threads that watch it,
+such as those of a cluster, read them all the time."""
 _OPENED: list[tuple[list[str], set[str]]] = []
-"""Where files that are opened to read are written down now, and those that were made anew."""
+"""For each block that records files: the names of those opened to read, and of those made anew."""
 
 
 @functools.cache
@@ -74,6 +73,7 @@ def _install_audit_hook() -> None:
 
 
 def _note_event(event: str, args: tuple[Any, ...]) -> None:
+    """Handle an event of the audit hook: note processes that are asked, record opened files."""
     if event in _OUTSIDE:
         _note_outside(event)
     if _OPENED:
@@ -82,7 +82,7 @@ def _note_event(event: str, args: tuple[Any, ...]) -> None:
 
 @contextmanager
 def record_opened_files() -> Iterator[list[str]]:
-    """Record the files that any thread opens for reading within the block."""
+    """Record the names of files that any thread opens to read within the block, in a list."""
     files: list[str] = []
     _install_audit_hook()
     _OPENED.append((files, set()))
@@ -93,7 +93,10 @@ def record_opened_files() -> Iterator[list[str]]:
 
 
 def _note_opened_file(files: list[str], made: set[str], event: str, args: tuple[Any, ...]) -> None:
-    """Remember what is opened to read, other than code, what was `made` anew before and /proc."""
+    """Add the name of a file that is opened to read to `files`, and of a new file to `made`.
+
+    Bytecode, `made` files and those `OF_SYSTEM` are left out.
+    """
     if event == "sqlite3.connect" or event in LISTED:
         folder = "" if isinstance(args[0], int) else os.fsdecode(args[0] or ".")
         if folder and not folder.startswith(OF_SYSTEM):  # no number of a folder that is open
@@ -112,6 +115,7 @@ def _note_opened_file(files: list[str], made: set[str], event: str, args: tuple[
 
 
 def _note_outside(event: str) -> None:
+    """Refuse the run of this thread, as it may draw outside of this process."""
     instrument = current_instrument() if _RUNNING else None
     if instrument is not None:
         instrument.note(f"it {_OUTSIDE[event]} that may draw ({event})")
@@ -123,13 +127,16 @@ if hasattr(os, "register_at_fork"):
 
 @contextmanager
 def modules_replaced(instrument: Instrument) -> Iterator[None]:
-    """Let everything in Python and numpy that draws, or makes a generator, ask an instrument."""
+    """Let whatever draws, or makes a generator, in this thread ask an instrument in the block."""
     with _apply_to_thread(instrument), _replacements().in_place():
         yield
 
 
 def current_instrument() -> Instrument | None:
-    """Return the instrument in place for this thread, if any; those of others note its draws."""
+    """Return the instrument of this thread; if it has none, None, and refuse runs of its parents.
+
+    Those are the runs during which this thread was started: it draws for them.
+    """
     mine = _RUNNING.get(threading.get_ident())
     if mine:
         return mine[-1]
@@ -141,6 +148,7 @@ def current_instrument() -> Instrument | None:
 
 @contextmanager
 def _apply_to_thread(instrument: Instrument) -> Iterator[None]:
+    """Make an instrument the current one of this thread within the block."""
     _install_audit_hook()
     was_drawn_unasked()  # by what ran before
     mine = _RUNNING.setdefault(threading.get_ident(), [])
@@ -154,10 +162,10 @@ def _apply_to_thread(instrument: Instrument) -> Iterator[None]:
 
 
 class Replacements:
-    """Stand-ins for names of modules and attributes of classes, while anybody needs them.
+    """Stand-ins for variables of modules and attributes of classes, for as long as one is in use.
 
-    Threads may enter and leave in any order: the first one puts them in place, the last one puts
-    back what was there.
+    Threads may enter and leave `in_place` in any order: the first one puts the stand-ins in place,
+    the last one restores the originals.
     """
 
     def __init__(self, places: Iterable[Place]) -> None:
@@ -167,6 +175,7 @@ class Replacements:
 
     @contextmanager
     def in_place(self) -> Iterator[None]:
+        """Have the stand-ins in place within the block, for all threads."""
         with self._lock:
             self._users += 1
             if self._users == 1:
@@ -198,9 +207,9 @@ class Replacements:
 def _wrap_function(
     source: Source, name: str, function: Callable[..., Any], *, of_class: bool = False
 ) -> Callable[..., Any]:
-    """Wrap a function so that it asks the instrument; in other threads, it calls the original.
+    """Wrap a function so that it asks the thread's instrument, or calls the original without one.
 
-    Of a method, the generator is left out.
+    A function `of_class` is a method, whose first argument is left out.
     """
 
     @functools.wraps(function)
@@ -215,7 +224,7 @@ def _wrap_function(
 
 @functools.cache
 def _replacements() -> Replacements:
-    """Return stand-ins for all functions that draw, or make a generator."""
+    """Return the stand-ins for all functions that draw, or make a generator; made once."""
     of_generators = (
         (module, name, _wrap_function(source, name, function))
         for module, owner, source in _GLOBAL
@@ -226,17 +235,20 @@ def _replacements() -> Replacements:
 
 
 def _further() -> tuple[Place, ...]:
-    """Return where functions draw on the operating system, or on the rest of ``np.random``."""
+    """Return stand-ins for functions that draw on the system, and for aliases in ``np.random``."""
     places: list[Place] = [
         (secrets, name, _wrap_function(SECRETS, name, vars(secrets)[name]))
-        for name in sorted(SYSTEM & vars(secrets).keys())
+        for name in sorted(DRAWING_METHODS[SystemFunctions] & vars(secrets).keys())
     ]
     places.append((os, "urandom", _wrap_function(OS, "urandom", os.urandom)))
     for name, method in (("sample", "random_sample"), ("ranf", "random_sample"), ("seed", "seed")):
         function = vars(np.random)[name]  # no methods of its global generator, as the others are
         places.append((np.random, name, _wrap_function(NUMPY, method, function)))
     cls = random.SystemRandom
-    methods = {**{name: name for name in sorted(DRAWS_OF_RANDOM)}, "_randbelow": "randbelow"}
+    methods = {
+        **{name: name for name in sorted(DRAWING_METHODS[random.Random])},
+        "_randbelow": "randbelow",
+    }
     places += [
         (cls, name, _wrap_function(SYSTEMS, asked, getattr(cls, name), of_class=True))
         for name, asked in methods.items()
@@ -267,13 +279,14 @@ class _GeneratorClass(type):
 
 
 def _make_stand_in(instrument: Instrument, source: Source, args: Any, keywords: Any) -> Any:
+    """Tell an instrument of a new generator with these arguments, and return its stand-in."""
     source = instrument.add_generator(source)
     instrument.make(source, *args, **keywords)
     return stand_in(instrument, source)
 
 
 def _makers() -> tuple[Place, ...]:
-    """Return classes and functions that make generators."""
+    """Return stand-ins for classes and functions that make generators."""
     classes: tuple[tuple[Any, str, str], ...] = (
         (np.random, "Generator", "np.random.Generator"),
         (np.random, "RandomState", "np.random.RandomState"),
