@@ -34,7 +34,7 @@ ROUNDING = 1e-9
 smaller: neighbours are refused for rounding."""
 
 MAX_ATTEMPTS = 20_000
-"""Pairs in a row that are no neighbours by a user's function until the search ends. More take longer;
+"""Pairs in a row, not neighbours by a user's function, until the search ends. More take longer;
 fewer: rare neighbours are not found."""
 
 __all__ = [
