@@ -10,7 +10,7 @@ import pytest
 from benchmarks.constrained import ZOO
 from benchmarks.constrained_random import kind
 from benchmarks.constrained_truth import inside, loss
-from pytest_dp.claiming.keywords import read_one
+from pytest_dp.claiming.keywords import read_keyword
 from pytest_dp.data import rebuilt, records_of
 
 NAMES = [twins.name for twins in ZOO]
@@ -26,7 +26,7 @@ def test_a_mechanism_keeps_its_claim_exactly_inside_and_breaks_it_beyond(twins):
     pairs = list(inside(twins))
     assert max(loss(twins, right, *pair) for pair in pairs) == pytest.approx(1.0)
     assert loss(twins, right, *twins.beyond) > 1.2
-    relation = read_one("neighbors", twins.neighbors)
+    relation = read_keyword("neighbors", twins.neighbors)
     assert not relation.fault(*twins.beyond)
     assert not any(relation.fault(*pair) for pair in pairs)
     if twins.order is None:

@@ -141,7 +141,7 @@ def expand(keywords: Mapping[str, Any]) -> list[Claim]:
     load_entry_points()  # which may add relations
     given = read_keywords(keywords)
     if "auc" in keywords:
-        return _about_membership(given)
+        return _membership_claims(given)
     if not any(name in given for name in NOTIONS):
         read_guarantee(given)  # says what is missing
     inputs, pairs = given.get("inputs"), given.get("pairs")
@@ -158,8 +158,8 @@ def expand(keywords: Mapping[str, Any]) -> list[Claim]:
         raise invalid("method", effort["method"], "It is for claims of auc=: write @risk_claim.")
     claims = []
     for arguments, label in variants(given):
-        one_unit = _guarantee(given, arguments.params)
-        promised = _of_group(one_unit, relation)
+        one_unit = _stated_guarantee(given, arguments.params)
+        promised = _guarantee_of_group(one_unit, relation)
         composes = given.get("composes", ())
         promise = Promise(promised, relation, inputs, pairs, one_unit, composes=composes)
         _check_parts(promise.of_one_unit)
@@ -167,7 +167,7 @@ def expand(keywords: Mapping[str, Any]) -> list[Claim]:
     return claims
 
 
-def _about_membership(given: Mapping[str, Any]) -> list[Claim]:
+def _membership_claims(given: Mapping[str, Any]) -> list[Claim]:
     """Return the claims of `risk_claim`: one for each combination of ``params``."""
     missing = [name for name in ("auc", "data", "records") if name not in given]
     if missing:
@@ -180,7 +180,7 @@ def _about_membership(given: Mapping[str, Any]) -> list[Claim]:
         allowed = "Allowed for claims of auc=: Membership(), or Membership(classifier=...)."
         raise invalid("method", effort["method"], allowed)
     promise = Promise(
-        _guarantee(given, {}),
+        _stated_guarantee(given, {}),
         RELATIONS["add_remove_one"](),
         given["data"],
         games=Games(given["records"], given.get("score")),
@@ -211,7 +211,10 @@ def _check_parts(promise: Promise) -> None:
         raise ClaimError(f"composes: {problem}")
     least = min(sums, key=lambda total: total.claimed)
     if least.claimed > promise.guarantee.claimed:
-        used = [f"{_name(m)} {n} times" if n > 1 else _name(m) for m, n in promise.composes]
+        used = [
+            f"{_mechanism_name(m)} {n} times" if n > 1 else _mechanism_name(m)
+            for m, n in promise.composes
+        ]
         raise ClaimError(
             f"This mechanism claims {promise.guarantee}, but what it is made of "
             f"({', '.join(used)}) adds up to {least}. Claim that, or let the parts promise more."
@@ -220,7 +223,7 @@ def _check_parts(promise: Promise) -> None:
 
 def _promises_of_part(mechanism: Any, claimed: Promise) -> list[Guarantee]:
     """Return the promises of a part, for the same neighbours as the whole."""
-    name, declared = _name(mechanism), getattr(mechanism, ATTRIBUTE, ())
+    name, declared = _mechanism_name(mechanism), getattr(mechanism, ATTRIBUTE, ())
     if not declared:
         raise ClaimError(
             f"composes: {name} has no claim of its own. Put @dp_claim(...) on it, or leave it out "
@@ -233,7 +236,7 @@ def _promises_of_part(mechanism: Any, claimed: Promise) -> list[Guarantee]:
             f"composes: {name} has {len(expanded[0])} claims, by its params. Compose a function "
             "that calls it with the parameters used here, and has its own claim."
         )
-    alike = [promise for promise in promises if _covers(promise, claimed)]
+    alike = [promise for promise in promises if _part_covers_whole(promise, claimed)]
     if not alike:
         raise ClaimError(
             f"composes: {name} has {_neighbours_text(promises[0])}, the whole has "
@@ -243,7 +246,7 @@ def _promises_of_part(mechanism: Any, claimed: Promise) -> list[Guarantee]:
     return [promise.guarantee for promise in alike]
 
 
-def _covers(part: Promise, whole: Promise) -> bool:
+def _part_covers_whole(part: Promise, whole: Promise) -> bool:
     """Return whether the promise of a part holds for all neighbours of the whole."""
     if whole.relation:
         return part.relation is not None and part.relation.covers(whole.relation)
@@ -262,7 +265,7 @@ def _neighbours_text(promise: Promise) -> str:
     return "inputs= by a name" if promise.pairs is None else "its pairs= only"
 
 
-def _name(mechanism: Any) -> str:
+def _mechanism_name(mechanism: Any) -> str:
     return getattr(mechanism, "__name__", on_one_line(mechanism))
 
 
@@ -287,7 +290,7 @@ def variants(given: Mapping[str, Any]) -> list[tuple[Arguments, str]]:
         if claimed:
             # On one line, as part of an id: arrays have a repr of several.
             others = [f"{name}={on_one_line(params[name], 30)}" for name in varied]
-            promised = _of_group(_guarantee(given, params), given.get("neighbors"))
+            promised = _guarantee_of_group(_stated_guarantee(given, params), given.get("neighbors"))
             label = "-".join([promised.label, *others])
         carries = next((named[name] for name in NOTIONS if name in named), None)
         taken = {name: given[name] for name in ("vectorized", "rng") if name in given}
@@ -350,9 +353,9 @@ def fit_relation(relation: Relation | None, inputs: Any) -> Relation | None:
     )
 
 
-def _guarantee(given: Mapping[str, Any], params: Mapping[str, Any]) -> Guarantee:
+def _stated_guarantee(given: Mapping[str, Any], params: Mapping[str, Any]) -> Guarantee:
     """Return the guarantee, with the values of the parameters that the claim names."""
-    values = {name: _value(name, given[name], params) for name in PRIVACY if name in given}
+    values = {name: _stated_value(name, given[name], params) for name in PRIVACY if name in given}
     try:
         return read_guarantee(values)
     except ClaimError as error:
@@ -360,12 +363,12 @@ def _guarantee(given: Mapping[str, Any], params: Mapping[str, Any]) -> Guarantee
         raise ClaimError(f"{error} Here {' and '.join(named)}." if named else str(error)) from None
 
 
-def _of_group(promised: Guarantee, relation: Relation | None) -> Guarantee:
+def _guarantee_of_group(promised: Guarantee, relation: Relation | None) -> Guarantee:
     """Return the guarantee for groups, if the relation is one of groups; else as given."""
     return of_group(promised, relation.group) if isinstance(relation, OfRecords) else promised
 
 
-def _value(name: str, given: Any, params: Mapping[str, Any]) -> Any:
+def _stated_value(name: str, given: Any, params: Mapping[str, Any]) -> Any:
     """Return a keyword of the guarantee as given, or the value of the parameter of that name."""
     if not isinstance(given, str) or name not in NUMBERS:
         return given

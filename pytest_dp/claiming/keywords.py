@@ -15,7 +15,7 @@ from pytest_dp.claiming.more_declarations import NumberRange, Riskiest, risk_cla
 from pytest_dp.claiming.setting_fields import (
     FIELDS,
     Check,
-    function,
+    function_check,
     is_strategy,
     read_choice,
     read_whole_number,
@@ -49,11 +49,13 @@ def read_keywords(keywords: Mapping[str, Any]) -> dict[str, Any]:
         If a keyword is unknown, or its value not allowed.
     """
     _check_names(keywords)
-    values = {name: read_one(name, value) for name, value in keywords.items() if value is not OPEN}
+    values = {
+        name: read_keyword(name, value) for name, value in keywords.items() if value is not OPEN
+    }
     return {name: v for name, v in values.items() if v is not None or name in _NONE_IS_A_VALUE}
 
 
-def read_one(name: str, value: Any) -> Any:
+def read_keyword(name: str, value: Any) -> Any:
     """Return the value of one keyword; None if it leaves the choice open."""
     if name in FIELDS:
         return read_field(name, value)
@@ -84,7 +86,7 @@ def _check_names(keywords: Mapping[str, Any]) -> None:
             raise unknown_name(has_no, name, known)
 
 
-def _parameter(name: str, value: Any, true_means: str | None = None) -> str | None:
+def _read_parameter_name(name: str, value: Any, true_means: str | None = None) -> str | None:
     if value is False:
         return None
     if value is True and true_means:
@@ -95,7 +97,7 @@ def _parameter(name: str, value: Any, true_means: str | None = None) -> str | No
     return value
 
 
-def _params(name: str, value: Any) -> dict[str, list[Any]]:
+def _read_params(name: str, value: Any) -> dict[str, list[Any]]:
     if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
         allowed = (
             "Allowed: a mapping from parameter names to a value, a list of values or a strategy."
@@ -105,7 +107,9 @@ def _params(name: str, value: Any) -> dict[str, list[Any]]:
     for key, given in value.items():
         choices[key] = list(given) if isinstance(given, list | tuple) else [given]
         choices[key] = [
-            _strategy_of(f"params[{key!r}]", value) if isinstance(value, NumberRange) else value
+            _strategy_of_range(f"params[{key!r}]", value)
+            if isinstance(value, NumberRange)
+            else value
             for value in choices[key]
         ]
         if len(choices[key]) > 1 and any(map(is_strategy, choices[key])):
@@ -118,7 +122,7 @@ def _params(name: str, value: Any) -> dict[str, list[Any]]:
     return choices
 
 
-def _strategy_of(name: str, given: NumberRange) -> Any:
+def _strategy_of_range(name: str, given: NumberRange) -> Any:
     """Return a Hypothesis strategy for the numbers of a range; raise ClaimError for no range."""
     ends = given.low, given.high
     real = all(isinstance(end, Real) and not isinstance(end, bool) for end in ends)
@@ -132,7 +136,7 @@ def _strategy_of(name: str, given: NumberRange) -> Any:
     return st.floats(float(given.low), float(given.high))
 
 
-def _composes(name: str, value: Any) -> tuple[tuple[Any, int], ...]:
+def _read_parts(name: str, value: Any) -> tuple[tuple[Any, int], ...]:
     """Return mechanisms with the number of uses of each; raise ClaimError for anything else."""
     allowed = "Allowed: a list of mechanisms, or a dict that says how often each is used, such as "
     try:
@@ -147,11 +151,11 @@ def _composes(name: str, value: Any) -> tuple[tuple[Any, int], ...]:
     return tuple((mechanism, int(n)) for mechanism, n in parts)
 
 
-def _neighbors(name: str, value: Any) -> Relation:
+def _read_neighbors(name: str, value: Any) -> Relation:
     if isinstance(value, str):
         return RELATIONS[read_choice(name, value, RELATIONS)]()
     if isinstance(value, Neighbors):
-        return _with_more(value)
+        return _relation_of(value)
     uncalled = getattr(value, "__module__", "") == Neighbors.__module__  # such as add_remove_one
     if callable(value) and not isinstance(value, type) and not uncalled:
         return of_function(value)
@@ -165,7 +169,7 @@ def _neighbors(name: str, value: Any) -> Relation:
     )
 
 
-def _with_more(value: Neighbors) -> Relation:
+def _relation_of(value: Neighbors) -> Relation:
     said = {name: given for name, given in value.said.items() if given is not None}
     record = said.pop("record", None)
     if "rows" in said and "unit" not in said:
@@ -178,7 +182,7 @@ def _with_more(value: Neighbors) -> Relation:
     return RELATIONS[value.name](**read, **null)
 
 
-def _unit(name: str, value: Any) -> Any:
+def _read_unit(name: str, value: Any) -> Any:
     if isinstance(value, str | int) and not isinstance(value, bool):
         return value
     if callable(value):
@@ -191,7 +195,7 @@ def _unit(name: str, value: Any) -> Any:
     )
 
 
-def _pairs(name: str, value: Any) -> Any:
+def _read_pairs_or_source(name: str, value: Any) -> Any:
     """Return the pairs; names and functions are looked up when the claim is audited."""
     if isinstance(value, str) or callable(value) or is_strategy(value):
         return value
@@ -217,7 +221,7 @@ def read_pairs(name: str, value: Any) -> tuple[tuple[Any, Any], ...]:
         raise invalid(name, value, allowed) from None
 
 
-def _records(name: str, value: Any) -> Any:
+def _read_target_records(name: str, value: Any) -> Any:
     """Return `riskiest`, or a tuple of records or positions; raise ClaimError otherwise."""
     allowed = "Allowed: riskiest(5), positions such as [0, 17], or records as the data has them."
     if isinstance(value, Riskiest):
@@ -233,22 +237,22 @@ def _records(name: str, value: Any) -> Any:
 
 _OF_PROMISES: Mapping[str, Check] = {
     **dict.fromkeys(PRIVACY, lambda _, value: value),  # checked together
-    "composes": _composes,
-    "neighbors": _neighbors,
+    "composes": _read_parts,
+    "neighbors": _read_neighbors,
     "inputs": lambda _, value: value,  # checked once they are looked up
-    "pairs": _pairs,
+    "pairs": _read_pairs_or_source,
     "data": lambda _, value: value,  # checked once it is looked up
-    "records": _records,
-    "score": function(
+    "records": _read_target_records,
+    "score": function_check(
         "of a model and a record that returns a number, such as lambda model, record: "
         "model.log_loss(record)"
     ),
-    "params": _params,
-    "vectorized": partial(_parameter, true_means="size"),
-    "rng": _parameter,
+    "params": _read_params,
+    "vectorized": partial(_read_parameter_name, true_means="size"),
+    "rng": _read_parameter_name,
 }
 _OF_RELATIONS: Mapping[str, Check] = {
-    "unit": _unit,
+    "unit": _read_unit,
     "rows": read_whole_number,
     "group": read_whole_number,
 }

@@ -12,11 +12,11 @@ from typing import Any, ClassVar
 from pytest_dp.basics.errors import ClaimError, invalid
 from pytest_dp.claiming.setting_fields import (
     Check,
-    flag,
-    function,
+    function_check,
     is_strategy,
     probability_check,
     read_choice,
+    read_flag,
     read_whole_number,
 )
 from pytest_dp.registry import names
@@ -209,11 +209,13 @@ def read_method(name: str, value: Any) -> Method:
         written = ", ".join(f"{kind.__name__}()" for kind in METHODS.values())
         choices = ", ".join(map(repr, METHODS))
         raise invalid(name, value, f"Valid choices: {choices}, or with more to say {written}.")
-    said = {setting: OF_METHODS[setting](setting, what) for setting, what in value.said().items()}
+    said = {
+        setting: METHOD_CHECKS[setting](setting, what) for setting, what in value.said().items()
+    }
     return type(value)(**said)
 
 
-def _classifier(name: str, value: Any) -> Any:
+def _read_classifier(name: str, value: Any) -> Any:
     if isinstance(value, str):
         if read_choice(name, value, CLASSIFIERS) == "mlp" and find_spec("sklearn") is None:
             raise ClaimError(
@@ -235,7 +237,7 @@ def _classifier(name: str, value: Any) -> Any:
     return value
 
 
-def _canaries(name: str, value: Any) -> Any:
+def _read_canaries(name: str, value: Any) -> Any:
     """Return a number, records as a tuple, or a strategy."""
     if isinstance(value, Integral):
         return read_whole_number(name, value, " of canaries, such as 1_000")
@@ -252,7 +254,7 @@ def _canaries(name: str, value: Any) -> Any:
     return tuple(records)
 
 
-def _guesses(name: str, value: Any) -> tuple[int, int]:
+def _read_guesses(name: str, value: Any) -> tuple[int, int]:
     both = (value - value // 2, value // 2) if isinstance(value, Integral) else value
     two = isinstance(both, tuple | list) and len(both) == 2
     counts = [int(k) for k in both if isinstance(k, Integral) and k >= 0] if two else []  # type: ignore[operator]
@@ -262,17 +264,17 @@ def _guesses(name: str, value: Any) -> tuple[int, int]:
     return counts[0], counts[1]
 
 
-OF_METHODS: Mapping[str, Check] = {
-    "classifier": _classifier,
-    "coupled": flag,
+METHOD_CHECKS: Mapping[str, Check] = {
+    "classifier": _read_classifier,
+    "coupled": read_flag,
     "c": probability_check("0.01"),
     "restarts": partial(read_whole_number, allowed=" of restarts, 1 or more"),
-    "canaries": _canaries,
-    "score": function(
+    "canaries": _read_canaries,
+    "score": function_check(
         "of an output and a canary that returns a number, the larger the more it looks as if the "
         "canary was in"
     ),
-    "guesses": _guesses,
+    "guesses": _read_guesses,
     "runs": partial(read_whole_number, allowed=" of trainings, 1 or more"),
 }
 """What may be said of methods, each by itself."""

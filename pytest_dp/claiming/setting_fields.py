@@ -82,7 +82,7 @@ FIELDS: Mapping[str, Field] = {
     "features": Field(
         "features",
         None,
-        "a function of an output: the features of attacks",
+        "a function_check of an output: the features of attacks",
         is_option=False,
         methods=("sequential", "dpsniper", "membership"),
     ),
@@ -220,12 +220,12 @@ def read_choice(name: str, value: Any, choices: Collection[str]) -> str:
     return value
 
 
-def function(allowed: str) -> Check:
+def function_check(allowed: str) -> Check:
     """Return a check that a value can be called."""
 
     def check(name: str, value: Any) -> Any:
         if not callable(value):
-            raise invalid(name, value, f"Allowed: a function {allowed}.")
+            raise invalid(name, value, f"Allowed: a function_check {allowed}.")
         return value
 
     return check
@@ -237,7 +237,7 @@ def is_strategy(value: object) -> bool:
     return isinstance(value, strategy)
 
 
-def flag(name: str, value: Any) -> bool:
+def read_flag(name: str, value: Any) -> bool:
     """Return the value if it is True or False; raise ClaimError otherwise."""
     if not isinstance(value, bool):
         raise invalid(name, value, "Allowed: True or False.")

@@ -21,11 +21,11 @@ from pytest_dp.claiming.setting_fields import (
     FIELDS,
     SEARCHES,
     Check,
-    flag,
-    function,
+    function_check,
     number_between,
     probability_check,
     read_choice,
+    read_flag,
     read_whole_number,
 )
 
@@ -109,7 +109,7 @@ def seed_of(value: Any) -> int | None:
     """Return a seed from a number or from its text in reports; None for None."""
     if value is None:
         return None
-    number = _hexadecimal(value) if isinstance(value, str) else value
+    number = _hexadecimal_or_text(value) if isinstance(value, str) else value
     allowed = ", 0 or more, or as text a hexadecimal one, such as '6cb99a16'"
     return read_whole_number("seed", number, allowed, 0)
 
@@ -133,7 +133,7 @@ def unknown_name(has_no: str, name: str, known: Iterable[str]) -> ClaimError:
     return ClaimError(f"{has_no} {name!r}.{did_you_mean(name, known)}\n{names}")
 
 
-def _seed(name: str, value: Any) -> Any:
+def _read_seed(name: str, value: Any) -> Any:
     if value == "random":
         return value
     return read_whole_number(
@@ -141,7 +141,7 @@ def _seed(name: str, value: Any) -> Any:
     )
 
 
-def _search(name: str, value: Any) -> tuple[Any, ...]:
+def _read_search(name: str, value: Any) -> tuple[Any, ...]:
     names = (*SEARCHES, *MORE_SEARCHES)
     allowed = (
         f"Allowed: {', '.join(map(repr, names))}, an object with propose(past) that returns pairs, "
@@ -167,19 +167,19 @@ def _search(name: str, value: Any) -> tuple[Any, ...]:
 # what is allowed.
 
 
-def _number(text: str) -> float | str:
+def _number_or_text(text: str) -> float | str:
     try:
         return float(text)
     except ValueError:
         return text
 
 
-def _whole_number(text: str) -> float | str:
-    number = _number(text.replace("_", "").replace(",", ""))
+def _whole_number_or_text(text: str) -> float | str:
+    number = _number_or_text(text.replace("_", "").replace(",", ""))
     return int(number) if isinstance(number, float) and number.is_integer() else text
 
 
-def _hexadecimal(text: str) -> int | str | None:
+def _hexadecimal_or_text(text: str) -> int | str | None:
     try:
         return None if text == "random" else int(text, 16)  # a number is drawn for the run
     except ValueError:
@@ -196,38 +196,38 @@ class FieldKind(NamedTuple):
 
 
 KINDS: Mapping[str, FieldKind] = {
-    "probability": FieldKind(probability_check("1e-6"), _number),
+    "probability": FieldKind(probability_check("1e-6"), _number_or_text),
     "samples": FieldKind(
-        partial(read_whole_number, allowed=" above 0, such as 400_000"), _whole_number
+        partial(read_whole_number, allowed=" above 0, such as 400_000"), _whole_number_or_text
     ),
     "seconds": FieldKind(
         number_between(
             0, math.inf, "a number of seconds above 0, such as 60, or None for no limit"
         ),
-        _number,
+        _number_or_text,
         NO_LIMIT,
     ),
     "margin": FieldKind(
         number_between(
             1, math.inf, "a number above 1, such as 1.25, or None to use all of the effort"
         ),
-        _number,
+        _number_or_text,
         NO_MARGIN,
     ),
     "method": FieldKind(read_method),
     "features": FieldKind(
-        function(
+        function_check(
             "of an output that returns a number or a sequence of numbers, such as "
             "lambda output: [min(output), max(output)]"
         )
     ),
-    "search": FieldKind(_search),
-    "flag": FieldKind(flag, lambda text: text == "True"),
+    "search": FieldKind(_read_search),
+    "flag": FieldKind(read_flag, lambda text: text == "True"),
     "choice": FieldKind(lambda name, value: read_choice(name, value, FIELDS[name].choices)),
     "processes": FieldKind(
-        partial(read_whole_number, allowed=" of processes, 1 or more"), _whole_number
+        partial(read_whole_number, allowed=" of processes, 1 or more"), _whole_number_or_text
     ),
-    "seed": FieldKind(_seed, _hexadecimal),
+    "seed": FieldKind(_read_seed, _hexadecimal_or_text),
 }
 
 

@@ -67,7 +67,7 @@ def run_audit(
     `keywords` are those of the claim, and `number` counts the audits of a test from 1.
     """
     from pytest_dp.auditors import run
-    from pytest_dp.plugin.earlier import Earlier, with_file
+    from pytest_dp.plugin.earlier import Earlier, write_pair_file
     from pytest_dp.running import deadline
 
     settings = settings_of(item.config, claim)
@@ -81,7 +81,7 @@ def run_audit(
         show = progress.show if progress.writer is not None else None
         result = run(claim, mechanism, settings, item.nodeid, root, show, earlier.past)
     earlier.keep(result)
-    return with_file(item, number, mechanism, keywords, result)
+    return write_pair_file(item, number, mechanism, keywords, result)
 
 
 def conclude_audit(item: pytest.Item, claim: Claim, result: AuditResult, number: int = 1) -> None:

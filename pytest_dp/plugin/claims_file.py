@@ -34,7 +34,7 @@ _JUDGED = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_
 _OUTPUT = "dp_claims"
 
 
-def _mode(config: pytest.Config, worker: bool) -> str:
+def _claims_mode(config: pytest.Config, worker: bool) -> str:
     """Return the mode that is set, one of `CHOICES`; raises UsageError for others.
 
     A file may only set modes under which a weaker claim fails.
@@ -60,7 +60,7 @@ def _mode(config: pytest.Config, worker: bool) -> str:
 
 def register_claims_file(config: pytest.Config) -> None:
     """Register the plugin that compares claims with ``dp-claims.json``, or writes it."""
-    mode = _mode(config, hasattr(config, "workerinput"))
+    mode = _claims_mode(config, hasattr(config, "workerinput"))
     if mode == "update" and config.option.collectonly:
         raise pytest.UsageError(
             "--dp-claims=update: some claims are known only once they are audited. Leave out "
@@ -164,10 +164,10 @@ class ClaimsFile:
             self.failed.add(test)
         ended = self.ended.setdefault(test, "")
         if hasattr(report, "wasxfail"):
-            self.ended[test] = _reason("xfailed", report.wasxfail)
+            self.ended[test] = _reason_in_words("xfailed", report.wasxfail)
         elif report.skipped:
             skipped = report.longrepr[2] if isinstance(report.longrepr, tuple) else ""
-            self.ended[test] = _reason("skipped", skipped.removeprefix("Skipped: "))
+            self.ended[test] = _reason_in_words("skipped", skipped.removeprefix("Skipped: "))
         elif report.when == "call":
             self.ended[test] = ended or "ran"
 
@@ -204,6 +204,6 @@ class ClaimsFile:
             terminalreporter.write_line(line)
 
 
-def _reason(word: str, text: str) -> str:
+def _reason_in_words(word: str, text: str) -> str:
     text = " ".join(re.sub(r"^reason: ", "", text).split())
     return f"{word}: {text}" if text else word

@@ -57,12 +57,12 @@ def describe_test(item: pytest.Item, file: Path, left_out: bool) -> dict[str, An
         "id": relative_path(item.path, file.parent) + colons + name,
         "path": path,
         "line": line,
-        "entry": _entry(item, claim) if isinstance(claim, Claim) else None,
+        "entry": _entry_of(item, claim) if isinstance(claim, Claim) else None,
         "left_out": left_out,
     }
 
 
-def _entry(item: pytest.Item, claim: Claim, resolved: Any = None) -> Entry:
+def _entry_of(item: pytest.Item, claim: Claim, resolved: Any = None) -> Entry:
     return entry(claim, settings_of_files(item.config, claim), resolved)
 
 
@@ -76,7 +76,7 @@ def entries_of(
     entries = []
     for audit in audits_of(item).ended:
         # As it was before: runs may leave something in what functions name.
-        of_claim = _entry(item, audit.claim, audit.result.claim.promise) | before
+        of_claim = _entry_of(item, audit.claim, audit.result.claim.promise) | before
         is_expected = report.outcome != "failed" or audit.result is not raised
         entries.append((audit.number, of_claim, audit.result.violated and is_expected))
     return entries
@@ -91,7 +91,7 @@ def compare_with_record(
     for number, of_claim, expected in audits:
         name = _audit_id(seen.tests[item.nodeid]["id"], number)
         found = {test["id"]: test["entry"] for test in seen.tests.values()} | {name: of_claim}
-        on_record = counterparts(seen.recorded, found, _seen_ids(seen)).get(name, "")
+        on_record = counterparts(seen.recorded, found, _ids_of_tests(seen)).get(name, "")
         told = judge_claim(seen.recorded, Collected(name, of_claim, on_record=on_record))
         if told is not None and told.fails and not expected:
             path, line = path_and_line(item)
@@ -109,7 +109,7 @@ def _report_failure(name: str, path: str, line: int, said: str) -> Record:
     return replace(record, headline=" ".join(said.partition("\n\n")[0].split()))
 
 
-def _seen_ids(seen: ClaimsFile) -> set[str]:
+def _ids_of_tests(seen: ClaimsFile) -> set[str]:
     return {test["id"] for test in seen.tests.values()}
 
 
@@ -121,7 +121,7 @@ def _audit_id(name: str, number: int) -> str:
 def conclude_claims(seen: ClaimsFile, session: pytest.Session) -> None:
     """Compare the claims of the run with the file, or write it; fail the run if it is due."""
     try:
-        (_write if seen.update else _compare)(seen)
+        (_update_file if seen.update else _compare_claims)(seen)
     except (ClaimsFileError, OSError) as error:
         shown = relative_path(seen.file, seen.config.rootpath)
         seen.failures.append(_report_failure(seen.file.name, shown, 1, str(error)))
@@ -133,7 +133,7 @@ def conclude_claims(seen: ClaimsFile, session: pytest.Session) -> None:
         reports[record.nodeid] = SimpleNamespace(dp_records=[record.as_dict()])
 
 
-def _compare(seen: ClaimsFile) -> None:
+def _compare_claims(seen: ClaimsFile) -> None:
     """Add lines and failures for claims on record, but for those that failed a test.
 
     Raises ClaimsFileError if there is no file, or it cannot be read.
@@ -144,22 +144,22 @@ def _compare(seen: ClaimsFile) -> None:
             "--dp-claims=update, and commit it."
         )
     recorded = load_entries(seen.file)
-    told = judge(recorded, list(_collected_claims(seen, recorded)), _expects(seen))
+    told = judge(recorded, list(_collected_claims(seen, recorded)), _expected_ids(seen))
     failed = {seen.tests[test]["id"] for test in seen.failed if test in seen.tests}
     for judgement in told:
         claim = judgement.collected
         if judgement.fails and (claim is None or test_of(claim.id) not in failed):
-            file, line = _place(seen, judgement.id, claim)
+            file, line = _place_on_record(seen, judgement.id, claim)
             said = message(judgement, seen.file.name)
             shown = relative_path(file, seen.config.rootpath)
             seen.failures.append(_report_failure(judgement.id, shown, line, said))
     seen.lines += summarize(told, seen.file.name)
 
 
-def _write(seen: ClaimsFile) -> None:
+def _update_file(seen: ClaimsFile) -> None:
     """Write the claims of this run into the file; entries of other claims stay as they are."""
     recorded = load_entries(seen.file)
-    entries = update_entries(recorded, list(_collected_claims(seen, recorded)), _expects(seen))
+    entries = update_entries(recorded, list(_collected_claims(seen, recorded)), _expected_ids(seen))
     changed = write_entries(seen.file, entries)
     count = f"{plural(len(entries), 'claim')} on record"
     seen.lines.append(f"{seen.file.name}: {count}" + ("" if changed else ", as before"))
@@ -184,7 +184,7 @@ def _collected_claims(seen: ClaimsFile, recorded: Mapping[str, Entry]) -> Iterat
         for number, audited, broken in of_test
         if not broken or _not_audited(seen, node)
     }
-    on_record = counterparts(recorded, found, _seen_ids(seen))
+    on_record = counterparts(recorded, found, _ids_of_tests(seen))
     # else the command line itself may leave it out
     is_whole = claim_session_of(seen.config).typed.isdisjoint(_SELECTING)
     for node, test in seen.tests.items():
@@ -211,11 +211,11 @@ def _not_audited(seen: ClaimsFile, nodeid: str) -> str:
     return "passed: without an audit" if ended else ""
 
 
-def _expects(seen: ClaimsFile) -> Callable[[str], bool]:
+def _expected_ids(seen: ClaimsFile) -> Callable[[str], bool]:
     """Return a function that says whether this run should have found the claim of an id."""
     if seen.uncollected:
         return lambda name: False  # noqa: ARG005
-    collected = scope(seen.config, seen.file.parent)
+    collected = scope_of_run(seen.config, seen.file.parent)
     silent = {test["id"] for nodeid, test in seen.tests.items() if nodeid not in seen.audited}
     # What has failed already may have come to no claim, or not to the last of them.
     failed = {mechanism_of(seen.tests[test]["id"]) for test in seen.failed if test in seen.tests}
@@ -227,7 +227,7 @@ def _expects(seen: ClaimsFile) -> Callable[[str], bool]:
     return is_expected
 
 
-def _place(seen: ClaimsFile, name: str, claim: Collected | None) -> tuple[Path, int]:
+def _place_on_record(seen: ClaimsFile, name: str, claim: Collected | None) -> tuple[Path, int]:
     """Return a file and a line for a claim on record that no test could fail with."""
     for test in seen.tests.values():
         if claim is not None and test["id"] == test_of(claim.id):
@@ -236,7 +236,7 @@ def _place(seen: ClaimsFile, name: str, claim: Collected | None) -> tuple[Path, 
     return seen.file, next((at for at, text in enumerate(lines, 1) if f'"{name}"' in text), 1)
 
 
-def scope(config: pytest.Config, folder: Path) -> Callable[[str], bool]:
+def scope_of_run(config: pytest.Config, folder: Path) -> Callable[[str], bool]:
     """Return a function that says whether this run should collect a claim, by its id.
 
     A run of some node ids, or with typed options that leave out files, is to collect none.

@@ -72,7 +72,7 @@ class Earlier:
         """The remembered pair and the earlier evidence, as functions that an audit calls."""
         from pytest_dp.auditors.session import Past
 
-        return Past(self._pairs, self._of_other_seeds)
+        return Past(self._remembered_pairs, self._evidence_of_other_seeds)
 
     def keep(self, result: AuditResult) -> None:
         """Write the pair that broke the claim and the evidence, for later runs; warn on errors."""
@@ -93,19 +93,19 @@ class Earlier:
         for problem in self._store.problems:
             warn_without_failing(self._item, problem)
 
-    def _of_other_seeds(self, promise: Promise, seed: int) -> Evidence | None:
+    def _evidence_of_other_seeds(self, promise: Promise, seed: int) -> Evidence | None:
         if self._store is None:
             return None
         code = project_digest(self._item.config.rootpath)
         self._about = identity(promise, self._claim.arguments, code, *self._more)
         return self._store.earlier(self._name, self._about, numbers.format_seed(seed), self._alpha)
 
-    def _pairs(self, promise: Promise) -> list[Pair]:
+    def _remembered_pairs(self, promise: Promise) -> list[Pair]:
         """Return the pair that broke this promise; none where an audit is repeated by its seed."""
         if self._item.config.getoption("dp_seed", None) is not None:
             return []
         try:
-            file = self._file(promise)
+            file = self._pair_file(promise)
             # our own file, in the cache of this project
             return [] if file is None else [Pair(*pickle.loads(file.read_bytes()))]
         except Exception:  # none, cut short, or of classes that are gone: as good as forgotten
@@ -115,7 +115,7 @@ class Earlier:
         """Write the pair that broke the claim into pytest's cache, or remove one that passed."""
         example = (result.beyond or result).counterexample
         try:
-            file = self._file(result.claim.promise)
+            file = self._pair_file(result.claim.promise)
             if file is None:
                 return
             if example is not None and not example.params:
@@ -128,7 +128,7 @@ class Earlier:
                 said = f"could not keep the pair that broke the claim: {error_reason(error)}"
                 warn_without_failing(self._item, said)
 
-    def _file(self, promise: Promise) -> Path | None:
+    def _pair_file(self, promise: Promise) -> Path | None:
         """Return the pair's file, which depends on the inputs; None if the pair is not kept."""
         cache: Any = getattr(self._item.config, "cache", None)
         # Explicit pairs are tried in any case; what a strategy yields now is not known by its text.
@@ -155,12 +155,12 @@ class PassLookup:
         self.record: Record | None = None
         self._store = Store(item.config.rootpath)
         try:
-            self._look(mechanism, claim)
+            self._find_pass(mechanism, claim)
         except Exception as error:  # of the user's inputs and objects: the audit tells of it
             note_fault(error, "looking for an earlier pass")
             self._about = ""
 
-    def _look(self, mechanism: Any, claim: Claim) -> None:
+    def _find_pass(self, mechanism: Any, claim: Claim) -> None:
         promise, arguments = claim.promise, claim.arguments
         if any(map(is_strategy, (promise.inputs, promise.pairs))) or arguments.drawn:
             return
@@ -176,9 +176,9 @@ class PassLookup:
         found = self._store.passed(self._item.nodeid, self._about)
         if found is not None:
             with suppress(KeyError, TypeError, ValueError):  # of another form: as good as none
-                self.record = self._tell(Record.from_dict(found))
+                self.record = self._unchanged_record(Record.from_dict(found))
 
-    def _tell(self, record: Record) -> Record:
+    def _unchanged_record(self, record: Record) -> Record:
         path, line = self._place
         return replace(
             record,
@@ -206,7 +206,7 @@ class PassLookup:
             )
 
 
-def with_file(
+def write_pair_file(
     item: pytest.Item, number: int, mechanism: Any, keywords: Mapping[str, Any], result: AuditResult
 ) -> AuditResult:
     """Write the pair of a violation as a test, and return the result with that file.

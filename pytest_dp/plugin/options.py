@@ -40,7 +40,7 @@ def configure(config: pytest.Config) -> None:
     profile = profile_of(config)
     if profile.values:
         claim_session_of(config).profile = profile.name
-    _of_run(config)  # values that make no sense are said now
+    _settings_of_run(config)  # values that make no sense are said now
     given = getattr(config, "workerinput", {})
     backend = given.get("dp_backend") or option_or_ini(config, "backend")
     if backend:
@@ -120,7 +120,7 @@ def settings_of(config: pytest.Config, claim: Claim) -> Settings:
     such a profile is for runs that have it. Of what the ini file, the command line and the claim
     ask of a pass, the highest grade holds.
     """
-    return _layer_settings(config, profile_of(config), claim, _of_options(config))
+    return _layer_settings(config, profile_of(config), claim, _values_of_options(config))
 
 
 def settings_of_files(config: pytest.Config, claim: Claim) -> Settings:
@@ -136,28 +136,28 @@ def settings_of_files(config: pytest.Config, claim: Claim) -> Settings:
         profile = profile_of_ci(options.get("profile"), read_ini(config, "profile"))
     except ClaimError as error:
         raise pytest.UsageError(f"profile of this project: {error}") from None
-    return _layer_settings(config, profile, claim, _values(options.get, flag_of))
+    return _layer_settings(config, profile, claim, _read_values(options.get, flag_of))
 
 
 def _layer_settings(
     config: pytest.Config, profile: Profile, claim: Claim, options: Mapping[str, Any]
 ) -> Settings:
-    file = _of_file(config)
+    file = _values_of_ini(config)
     layers = (profile.settings, file, claim.effort, profile.overriding, options)
     settings = settings_for(*layers, vectorized=claim.arguments.vectorized is not None)
     asked = [said["at_least"] for said in ({**file, **options}, claim.effort) if "at_least" in said]
     return replace(settings, at_least=max(asked or [settings.at_least], key=GRADES.index))
 
 
-def _of_options(config: pytest.Config) -> dict[str, Any]:
-    return _values(lambda name: getattr(config.option, f"dp_{name}", None), flag_of)
+def _values_of_options(config: pytest.Config) -> dict[str, Any]:
+    return _read_values(lambda name: getattr(config.option, f"dp_{name}", None), flag_of)
 
 
-def _of_file(config: pytest.Config) -> dict[str, Any]:
-    return _values(partial(read_ini, config), lambda name: f"ini key dp_{name}")
+def _values_of_ini(config: pytest.Config) -> dict[str, Any]:
+    return _read_values(partial(read_ini, config), lambda name: f"ini key dp_{name}")
 
 
-def _values(given: Callable[[str], Any], said_by: Callable[[str], str]) -> dict[str, Any]:
+def _read_values(given: Callable[[str], Any], said_by: Callable[[str], str]) -> dict[str, Any]:
     """Return the values of fields that are options, without those left open.
 
     `given` returns the text of a field or None, and `said_by` its source, for UsageError.
@@ -186,16 +186,18 @@ def profile_of(config: pytest.Config) -> Profile:
 
 def accumulates(config: pytest.Config) -> bool:
     """Return whether this run keeps evidence for later runs (``--dp-accumulate``)."""
-    return _of_run(config).accumulate
+    return _settings_of_run(config).accumulate
 
 
 def only_changed(config: pytest.Config) -> bool:
     """Return whether claims that passed are audited only after a change; never in CI."""
-    run = _of_run(config)
+    run = _settings_of_run(config)
     never = run.accumulate or in_ci() or profile_of(config).name == "ci"
     return run.changed and not never
 
 
-def _of_run(config: pytest.Config) -> Settings:
+def _settings_of_run(config: pytest.Config) -> Settings:
     """Return the settings of this run for claims without settings of their own."""
-    return Settings().over(profile_of(config).settings, _of_file(config), _of_options(config))
+    return Settings().over(
+        profile_of(config).settings, _values_of_ini(config), _values_of_options(config)
+    )

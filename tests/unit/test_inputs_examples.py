@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from pytest_dp import add_remove_one
-from pytest_dp.claiming.keywords import read_one
+from pytest_dp.claiming.keywords import read_keyword
 from pytest_dp.data.relations import Pair
 from pytest_dp.pairs.examples import Examples
 
@@ -47,7 +47,7 @@ def rest(of):
     ],
 )
 def test_what_is_beyond_is_said_in_words(examples, data, said):
-    examples = Examples(examples, read_one("neighbors", ADD))
+    examples = Examples(examples, read_keyword("neighbors", ADD))
     assert examples.beyond(Pair(data, data)) == said
     assert examples.holds(data) == (not said)
 
@@ -71,7 +71,7 @@ MINUTES = [[(1, 5), (1, 9), (2, 0)], [(1, 7)]]
     ],
 )
 def test_what_holds_within_each_example_is_kept(examples, data, said):
-    beyond = Examples(examples, read_one("neighbors", ADD)).beyond(Pair(data, data))
+    beyond = Examples(examples, read_keyword("neighbors", ADD)).beyond(Pair(data, data))
     assert beyond.startswith(said)
     assert bool(beyond) == bool(said)
 
@@ -92,10 +92,10 @@ FRAMES = [pd.DataFrame(rows, columns=["user", "item"]) for rows in USERS]
     ids=["all rows", "units of two examples", "none", "part", "other rows"],
 )
 def test_a_unit_has_all_rows_of_an_example_or_none(rows, said):
-    examples = Examples(USERS, read_one("neighbors", add_remove_one(unit=0)))
+    examples = Examples(USERS, read_keyword("neighbors", add_remove_one(unit=0)))
     assert examples.beyond(Pair(rows, rows)) == said
     frame = pd.DataFrame(rows, columns=["user", "item"])
-    examples = Examples(FRAMES, read_one("neighbors", add_remove_one(unit="user")))
+    examples = Examples(FRAMES, read_keyword("neighbors", add_remove_one(unit="user")))
     assert examples.beyond(Pair(frame, frame)) == said.replace("record[0]", "user")
 
 
@@ -114,6 +114,6 @@ def test_pairs_inside_come_first_and_others_say_what_is_beyond():
 
 
 def test_the_number_of_records_is_that_of_the_examples_where_they_are_replaced():
-    examples = Examples([[1, 2, 3], [4, 5]], read_one("neighbors", REPLACE))
+    examples = Examples([[1, 2, 3], [4, 5]], read_keyword("neighbors", REPLACE))
     assert examples.beyond(Pair([1], [2])) == "1 records (they have 2 to 3)"
     assert examples.beyond(Pair([1, 2], [1, 5])) == ""
