@@ -291,23 +291,16 @@ def _encode(text: str) -> bytes:
 
 
 def _failure_block(record: Record) -> str:
+    """Return a heading, the place of the claim, and its message, or else headline and reasons."""
     look = STATUSES[record.status]
-    lines = [f"### {look.sign} {_code_span(record.name)}: {look.words}", ""]
-    lines.append(f"{_markdown(record.headline)}  \n{_code_span(record.place)}")
-    if record.counterexample:
-        lines += ["", _code_block(record.counterexample)]
-    lines += [f"\n{_code_span(leak.place)}: {_markdown(leak.message)}" for leak in record.blame]
-    lines += [f"\n{_markdown(record.remedy)}"] if record.remedy else []
-    if record.details and record.details != record.headline:
-        is_shown = record.status in ("violated", "beyond")
-        folded = "Full counterexample" if is_shown else "Full message"
-        name = escape(" ".join(record.name.split()), quote=False)
-        lines += ["", f"<details><summary>{folded}: {name}</summary>", ""]
-        lines += [_code_block(record.details), "", "</details>"]
-    if record.status == "inconclusive":
-        others = (note for note in record.notes if note != record.reason)
-        lines += [f"\n{_markdown(said)}" for said in (record.reason, *others)]
-    return "\n".join(lines)
+    heading = f"### {look.sign} {_code_span(record.name)}: {look.words}"
+    blocks = [heading, _code_span(record.place)]
+    if record.details:
+        blocks.append(_code_block(record.details))
+    else:
+        texts = dict.fromkeys((record.headline, record.reason, *record.notes))
+        blocks += map(_markdown, filter(None, texts))
+    return "\n\n".join(blocks)
 
 
 def _markdown_table(records: Sequence[Record]) -> str:

@@ -276,11 +276,6 @@ class Record(Outcome):
         event = "" if self.witness is None else f"S = {{{self.witness.event}}}"
         return [part for part in (self.headline, self.reason, event, self.remedy) if part]
 
-    @property
-    def counterexample(self) -> str:
-        """D, D', S and the counts as text; empty if there is none."""
-        return "" if self.witness is None else self.witness.text
-
     def as_dict(self) -> dict[str, Any]:
         """Return the fields as values that JSON has; without pictures if there are none."""
         told: dict[str, Any] = plain(self)

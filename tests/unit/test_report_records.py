@@ -160,10 +160,7 @@ def test_summary():
     assert first == "## ❌ Privacy: 5 claims, 1 violated, 1 not audited, 1 inconclusive"
     order = ["### ❌ `noisy_count", "### ❌ `mean", "### ⚠️ `sparse", "| verdict |"]
     assert sorted(order, key=text.index) == order
-    short, full = text.split("<details>")[:2]
-    for part in ("D  = [0]", "D' = []", "S  = {output", "10,012/20,000", "1,351/20,000", "7.41"):
-        assert part in short
-    assert VIOLATION in full
+    assert text.count(VIOLATION) == 1
     assert "stopped by max\\_seconds=60" in text
     cells = cells_of(text)
     assert {len(line) for line in cells} == {5}
@@ -195,16 +192,14 @@ def test_summary_survives_hostile_text():
         name="f[a|b`c``d\n<img src=x>]",
         headline="<b>|*x* `y`\nz",
         details="````\n</details>\n\x1b[31mred\x1b[0m\n```",
-        witness=replace(rows()[0].witness, text="S  = {output == '```'}"),
     )
     text = files.job_summary([row])
     assert {len(line) for line in cells_of(text)} == {5}
     assert "| ```f" not in text
     assert "```a.py::f[a\\|b`c``d <img src=x>]```" in text
-    assert "&lt;b&gt;\\|\\*x\\* \\`y\\` z" in text
-    assert "<summary>Full counterexample: f[a|b`c``d &lt;img src=x&gt;]</summary>" in text
+    quiet = files.job_summary([replace(row, details="")])
+    assert "&lt;b&gt;\\|\\*x\\* \\`y\\` z" in quiet
     assert "`````text\n````\n</details>\nred\n```\n`````" in text
-    assert "````text\nS  = {output == '```'}\n````" in text
 
 
 def test_summary_stays_below_the_limit_of_github():

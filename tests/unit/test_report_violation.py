@@ -111,7 +111,7 @@ def test_no_refutation_stands_beside_a_bound_that_takes_it_back():
             weak = replace(WEAK, counterexample=found)
             for text in (
                 violation(weak),
-                Record.of(weak, COUNT, "shop/stats.py", 8).counterexample,
+                Record.of(weak, COUNT, "shop/stats.py", 8).witness.text,
             ):
                 said = " ".join(text.split())
                 assert "eps >=" not in said
