@@ -19,14 +19,14 @@ from pytest_dp.plugin.claim_session import audits_of, claim_session_of, relative
 from pytest_dp.plugin.claims_file import ClaimsFile
 from pytest_dp.plugin.collect import path_and_line
 from pytest_dp.plugin.options import settings_of_files
-from pytest_dp.records.entries import Entry, entry, load_entries, write_entries
+from pytest_dp.records.entries import Entry, load_entries, make_entry, write_entries
 from pytest_dp.records.judging import (
     Collected,
     counterparts,
+    failure_message,
     judge,
     judge_claim,
     mechanism_of,
-    message,
     summarize,
     test_of,
     update_entries,
@@ -63,7 +63,7 @@ def describe_test(item: pytest.Item, file: Path, left_out: bool) -> dict[str, An
 
 
 def _entry_of(item: pytest.Item, claim: Claim, resolved: Any = None) -> Entry:
-    return entry(claim, settings_of_files(item.config, claim), resolved)
+    return make_entry(claim, settings_of_files(item.config, claim), resolved)
 
 
 def entries_of(
@@ -95,7 +95,7 @@ def compare_with_record(
         told = judge_claim(seen.recorded, Collected(name, of_claim, on_record=on_record))
         if told is not None and told.fails and not expected:
             path, line = path_and_line(item)
-            error = WeakenedClaim(message(told, seen.file.name))
+            error = WeakenedClaim(failure_message(told, seen.file.name))
             report.outcome = "failed"
             report.longrepr = represent(error, seen.config, item.path, line)
             record = _report_failure(item.nodeid, path, line, str(error))
@@ -150,7 +150,7 @@ def _compare_claims(seen: ClaimsFile) -> None:
         claim = judgement.collected
         if judgement.fails and (claim is None or test_of(claim.id) not in failed):
             file, line = _place_on_record(seen, judgement.id, claim)
-            said = message(judgement, seen.file.name)
+            said = failure_message(judgement, seen.file.name)
             shown = relative_path(file, seen.config.rootpath)
             seen.failures.append(_report_failure(judgement.id, shown, line, said))
     seen.lines += summarize(told, seen.file.name)

@@ -62,7 +62,7 @@ _FORMS: Mapping[str, type] = {
 _DIGEST = re.compile(r"#([0-9a-f]{12})( \([\d,]+ records?\))?$")
 
 
-def entry(claim: Claim, settings: Settings, resolved: Promise | None = None) -> Entry:
+def make_entry(claim: Claim, settings: Settings, resolved: Promise | None = None) -> Entry:
     """Return the entry of a claim: its fields as plain values, without those that are empty.
 
     The settings are what files say: the command line is not part of a claim. `resolved` is its
@@ -72,10 +72,10 @@ def entry(claim: Claim, settings: Settings, resolved: Promise | None = None) -> 
     looked_up = resolved or promise
     parts: Entry = {
         "promise": promise_of(promise.of_one_unit.guarantee),
-        "relation": _relation(looked_up),
-        **_games(promise),
-        "inputs": _inputs(promise),
-        "examples": examples(looked_up, written=examples(promise) is not None),
+        "relation": _relation_fields(looked_up),
+        **_membership_fields(promise),
+        "inputs": _source_of_inputs(promise),
+        "examples": input_texts(looked_up, written=input_texts(promise) is not None),
         "params": {
             name: _text_or_digest(value)
             for name, value in {**claim.arguments.params, **claim.arguments.drawn}.items()
@@ -126,7 +126,7 @@ def promise_text(promise: Mapping[str, Any]) -> str:
 
 def compare_promises(old: Entry, new: Entry) -> str:
     """Return how a promise compares with that on record: a verdict, or empty if both are equal."""
-    if _close(old, new):
+    if _is_close(old, new):
         return ""
     forth, back = _follows(old, new), _follows(new, old)
     if forth and back and guarantee_of(old) == guarantee_of(new):
@@ -134,12 +134,12 @@ def compare_promises(old: Entry, new: Entry) -> str:
     return STRONGER if forth else WEAKER if back else OTHER
 
 
-def _close(old: Any, new: Any) -> bool:
+def _is_close(old: Any, new: Any) -> bool:
     """Return whether two promises are the same, up to rounding."""
     if isinstance(old, dict) and isinstance(new, dict):
-        return old.keys() == new.keys() and all(_close(old[name], new[name]) for name in old)
+        return old.keys() == new.keys() and all(_is_close(old[name], new[name]) for name in old)
     if isinstance(old, list) and isinstance(new, list):
-        return len(old) == len(new) and all(map(_close, old, new))
+        return len(old) == len(new) and all(map(_is_close, old, new))
     if isinstance(old, int | float) and isinstance(new, int | float):
         return math.isclose(old, new, rel_tol=SAME_NUMBER)
     return bool(old == new)
@@ -161,7 +161,7 @@ def _follows(asked: Entry, given: Entry) -> bool:
     return all(new <= delta * (1 + SAME_CURVE) for (_, delta), (_, new) in both)
 
 
-def examples(promise: Promise, *, written: bool = True) -> list[str] | None:
+def input_texts(promise: Promise, *, written: bool = True) -> list[str] | None:
     """Return a text for each input; None if the claim only names a source of inputs.
 
     Datasets that are not `written` in the claim itself may be anybody's data, which is not to stand
@@ -208,17 +208,17 @@ def digest_of_example(example: str) -> str:
     return stands_for.group(1) if stands_for else digest_of_text(example)
 
 
-def _inputs(promise: Promise) -> str | None:
+def _source_of_inputs(promise: Promise) -> str | None:
     """Return where inputs come from, if the claim names it; None if `examples` say it all."""
     given = promise.inputs if promise.pairs is None else promise.pairs
     if isinstance(given, str):
         return given
-    if examples(promise) is not None:
+    if input_texts(promise) is not None:
         return None
     return _text_or_digest(given)
 
 
-def _games(promise: Promise) -> Entry:
+def _membership_fields(promise: Promise) -> Entry:
     """Return which records a claim about membership is about, and what scores a model."""
     if promise.games is None:
         return {}
@@ -227,7 +227,7 @@ def _games(promise: Promise) -> Entry:
     return said if score is None else {**said, "score": _text_or_digest(score)}
 
 
-def _relation(promise: Promise) -> Entry | None:
+def _relation_fields(promise: Promise) -> Entry | None:
     if promise.relation is None:
         return None
     stated = {"neighbors": promise.relation.neighbors, **promise.relation.said}
@@ -307,7 +307,9 @@ def entries_text(entries: Mapping[str, Entry]) -> str:
     """Return the content of a file: a sorted block for each claim, a line for each of its facts."""
     blocks = []
     for name in sorted(entries):
-        facts = [f"      {json.dumps(k)}: {_value(v)}" for k, v in sorted(entries[name].items())]
+        facts = [
+            f"      {json.dumps(k)}: {_json_lines(v)}" for k, v in sorted(entries[name].items())
+        ]
         block = ",\n".join(facts)
         blocks.append(f"    {json.dumps(name, ensure_ascii=False)}: {{\n{block}\n    }}")
     inside = ",\n".join(blocks)
@@ -315,7 +317,7 @@ def entries_text(entries: Mapping[str, Entry]) -> str:
     return f'{{\n  "claims": {claims},\n  "version": {VERSION}\n}}\n'
 
 
-def _value(value: Any) -> str:
+def _json_lines(value: Any) -> str:
     short = json.dumps(value, sort_keys=True, ensure_ascii=False)
     if len(short) <= 92 or not isinstance(value, list | dict):
         return short

@@ -288,12 +288,12 @@ def _mark_hidden(entry: Entry, claim: Collected) -> Entry:
     return {**entry, "hidden": claim.hidden.partition(":")[0]} if claim.hidden else entry
 
 
-def message(judgement: Judgement, file: str) -> str:
+def failure_message(judgement: Judgement, file: str) -> str:
     """Return why a claim fails: in one line, then the fields that changed, then what to do."""
     room = " " * len("WeakenedClaim: ")  # which comes before it
-    lines = wrap(room + _headline(judgement, file), LINE_WIDTH, **_WHOLE_WORDS)
+    lines = wrap(room + _failure_headline(judgement, file), LINE_WIDTH, **_WHOLE_WORDS)
     lines[0] = lines[0].strip()
-    details = _table(judgement.changes)
+    details = _changes_in_columns(judgement.changes)
     if details:
         lines += ["", *details]
     return "\n".join(
@@ -301,7 +301,7 @@ def message(judgement: Judgement, file: str) -> str:
     )
 
 
-def _headline(judgement: Judgement, file: str) -> str:
+def _failure_headline(judgement: Judgement, file: str) -> str:
     collected = judgement.collected
     if collected is None:
         return f"gone: no test is about this claim, which {file} has on record"
@@ -316,7 +316,7 @@ def _headline(judgement: Judgement, file: str) -> str:
     return f"{losses[0]}{more} {is_less} {file} has on record"
 
 
-def _table(changed: Sequence[FieldChange]) -> list[str]:
+def _changes_in_columns(changed: Sequence[FieldChange]) -> list[str]:
     width = max((len(change.what) for change in changed), default=0)
     lines = []
     for change in changed:

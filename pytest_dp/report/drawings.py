@@ -76,56 +76,58 @@ class Drawing:
     caption: str
 
 
-def drawings(record: Record) -> list[Drawing]:
+def draw_pictures(record: Record) -> list[Drawing]:
     """Draw all pictures of a claim, the most helpful first."""
     pictures = record.pictures
     drawn = []
     if pictures is not None and pictures.outputs is not None and pictures.outputs.bars:
-        drawn.append(outputs(pictures.outputs))
+        drawn.append(draw_outputs(pictures.outputs))
     if pictures is not None and pictures.allowed and (pictures.attack or pictures.event):
-        drawn.append(trade_off(pictures, violated=record.status == "violated"))
+        drawn.append(draw_trade_off(pictures, violated=record.status == "violated"))
     return drawn
 
 
-def outputs(histogram: Histogram) -> Drawing:
+def draw_outputs(histogram: Histogram) -> Drawing:
     """Draw outputs on D above those on D', with the event filled."""
     runs = max(histogram.runs[0], 1), max(histogram.runs[1], 1)
     bars = sorted(histogram.bars, key=lambda bar: not _is_numeric(bar))
     highest = max(bar.counts[side] / runs[side] for bar in bars for side in (0, 1)) or 1.0
-    shares = [percent(sum(bar.inside[side] for bar in bars) / runs[side]) for side in (0, 1)]
+    shares = [format_percent(sum(bar.inside[side] for bar in bars) / runs[side]) for side in (0, 1)]
     caption = "The fresh runs that the text counts. Filled: in S."
     if any(bar.label == "" and None in (bar.low, bar.high) for bar in bars):
         caption += " The bars at the ends hold all further values."
     parts, base, step = [], 0.0, (RIGHT - LEFT) / len(bars)
     for side, name in enumerate(("D", "D'")):
         base += 22 + BAR_HEIGHT
-        parts.append(_text(LEFT, base - BAR_HEIGHT - 8, f"on {name}: {shares[side]} in S"))
+        parts.append(_draw_text(LEFT, base - BAR_HEIGHT - 8, f"on {name}: {shares[side]} in S"))
         colour = ("dp-d", "dp-d2")[side]
         for at, bar in enumerate(bars):
             for count, kind in ((bar.counts[side], "dp-out"), (bar.inside[side], "dp-in")):
                 tall = BAR_HEIGHT * count / runs[side] / highest
                 place = LEFT + at * step, base - tall, 0.9 * step, tall
-                parts += [_bar(*place, f"{colour} {kind}")] if count else []
-        parts.append(line([(LEFT, base), (RIGHT, base)], "dp-axis"))
+                parts += [_draw_bar(*place, f"{colour} {kind}")] if count else []
+        parts.append(draw_line([(LEFT, base), (RIGHT, base)], "dp-axis"))
     marks, named, every = iter(MARKS), [], math.ceil(len(bars) / 5)
     for at, bar in enumerate(bars):
         x = LEFT + (at + 0.45) * step
         if not _is_numeric(bar) and len(bar.label) * LETTER_WIDTH <= step:
-            parts.append(_text(x, base + 15, bar.label, "dp-middle"))
+            parts.append(_draw_text(x, base + 15, bar.label, "dp-middle"))
         elif not _is_numeric(bar):
             mark = next(marks, "")
-            parts.append(_text(x, base + 15, mark, "dp-middle"))
+            parts.append(_draw_text(x, base + 15, mark, "dp-middle"))
             named += [f"{mark}: {bar.label}"] if mark else []
         elif at % every == every // 2 and bar.low is not None:
             x = x if bar.low == bar.high else LEFT + at * step
-            parts.append(_text(x, base + 15, tick_text(float(f"{bar.low:.3g}")), "dp-middle"))
-    parts.append(_text((LEFT + RIGHT) / 2, base + 30, histogram.of, "dp-middle"))
+            parts.append(
+                _draw_text(x, base + 15, format_tick(float(f"{bar.low:.3g}")), "dp-middle")
+            )
+    parts.append(_draw_text((LEFT + RIGHT) / 2, base + 30, histogram.of, "dp-middle"))
     caption += f" {'; '.join(named)}." if named else ""
     title = (
         f"Outputs by {histogram.of}: {shares[0]} of those on D are in S, and {shares[1]} of those "
         "on D'"
     )
-    return Drawing("Outputs on D and D'", _svg(base + 36, title, parts), caption)
+    return Drawing("Outputs on D and D'", _draw_svg(base + 36, title, parts), caption)
 
 
 def _is_numeric(bar: Bar) -> bool:
@@ -133,35 +135,36 @@ def _is_numeric(bar: Bar) -> bool:
     return bar.low == bar.high is not None if bar.label else True
 
 
-def trade_off(pictures: Pictures, *, violated: bool) -> Drawing:
+def draw_trade_off(pictures: Pictures, *, violated: bool) -> Drawing:
     """Draw false positives against false negatives, with what the claim does not allow."""
     window = _window(pictures)
     x = PictureAxis(window[0], window[1], 60.0, RIGHT)
     y = PictureAxis(window[2], window[3], 230.0, 12.0)
     curve = [(x(a), y(b)) for a, b in _sample_curve(pictures.allowed, window)]
     corners = (x.start, y.start), (x.end, y.start)
-    parts = [line([corners[0], *curve, corners[1]], "dp-forbidden").replace('"/>', 'Z"/>')]
-    parts.append(line(curve, "dp-claim"))
+    parts = [draw_line([corners[0], *curve, corners[1]], "dp-forbidden").replace('"/>', 'Z"/>')]
+    parts.append(draw_line(curve, "dp-claim"))
     caption, title = "The claim rules out what is shaded.", "Error rates of the learned attack"
     if pictures.event is not None:
         (low1, at1, high1), (low2, at2, high2) = pictures.event
         width, height = x(high1) - x(low1), y(low2) - y(high2)
-        parts.append(_bar(x(low1), y(high2), width, height, "dp-uncertain"))
-        parts.append(f'<circle class="dp-event" cx="{_n(x(at1))}" cy="{_n(y(at2))}" r="3.5"/>')
+        parts.append(_draw_bar(x(low1), y(high2), width, height, "dp-uncertain"))
+        parts.append(f'<circle class="dp-event" cx="{_px(x(at1))}" cy="{_px(y(at2))}" r="3.5"/>')
         caption += " Dot: fresh runs, in a box of their confidence intervals."
-        title = f"The event has {percent(at1)} false positives, {percent(at2)} false negatives"
+        rates = format_percent(at1), format_percent(at2)
+        title = f"The event has {rates[0]} false positives, {rates[1]} false negatives"
     if pictures.attack:
         attack = [(x(a), y(b)) for a, b in _sample_curve(pictures.attack, window)]
-        parts.append(line(attack, "dp-attack"))
+        parts.append(draw_line(attack, "dp-attack"))
         caption += " Line: thresholds of the learned attack, by the runs that were bet on."
     if not violated:
         what = "it" if pictures.event is None else "both"
         caption += f" Chance may take {what} a little into the shaded region."
     if window != (0.0, 1.0, 0.0, 1.0):
         caption += " Enlarged around the dot."
-    parts += _across(x, 230, "false positives: outputs on D' in S")
-    parts += _upwards(y, 60.0, "false negatives: on D, not in S")
-    return Drawing("Telling D from D'", _svg(266, title, parts), caption)
+    parts += _draw_x_axis(x, 230, "false positives: outputs on D' in S")
+    parts += _draw_y_axis(y, 60.0, "false negatives: on D, not in S")
+    return Drawing("Telling D from D'", _draw_svg(266, title, parts), caption)
 
 
 def _window(pictures: Pictures) -> tuple[float, float, float, float]:
@@ -218,58 +221,58 @@ class PictureAxis:
         return [k * step for k in range(lowest, highest + 1)]
 
 
-def line(places: Iterable[tuple[float, float]], kind: str) -> str:
+def draw_line(places: Iterable[tuple[float, float]], kind: str) -> str:
     """Draw points joined by straight lines."""
-    written = dict.fromkeys(f"{_n(x)} {_n(y)}" for x, y in places)
+    written = dict.fromkeys(f"{_px(x)} {_px(y)}" for x, y in places)
     return f'<path class="{kind}" d="M{"L".join(written)}"/>'
 
 
-def _svg(height: float, title: str, parts: Iterable[str]) -> str:
+def _draw_svg(height: float, title: str, parts: Iterable[str]) -> str:
     """Make a picture, with a title for those who cannot see it."""
     return (
-        f'<svg class="dp-picture" role="img" viewBox="0 0 {_n(WIDTH)} {_n(height)}">'
+        f'<svg class="dp-picture" role="img" viewBox="0 0 {_px(WIDTH)} {_px(height)}">'
         f"<title>{escape(title)}</title>{''.join(parts)}</svg>"
     )
 
 
-def _bar(x: float, y: float, width: float, height: float, kind: str) -> str:
-    size = f'x="{_n(x)}" y="{_n(y)}" width="{_n(width)}" height="{_n(height)}"'
+def _draw_bar(x: float, y: float, width: float, height: float, kind: str) -> str:
+    size = f'x="{_px(x)}" y="{_px(y)}" width="{_px(width)}" height="{_px(height)}"'
     return f'<rect class="{kind}" {size}/>'
 
 
-def _text(x: float, y: float, said: str, kind: str = "", turned: str = "") -> str:
+def _draw_text(x: float, y: float, said: str, kind: str = "", turned: str = "") -> str:
     classes = f' class="{kind}"' if kind else ""
-    return f'<text{classes} x="{_n(x)}" y="{_n(y)}"{turned}>{escape(said)}</text>'
+    return f'<text{classes} x="{_px(x)}" y="{_px(y)}"{turned}>{escape(said)}</text>'
 
 
-def _across(axis: PictureAxis, y: float, label: str) -> list[str]:
+def _draw_x_axis(axis: PictureAxis, y: float, label: str) -> list[str]:
     """Draw the horizontal axis at the height y."""
     ticks = axis.ticks()
-    marks = "".join(f"M{_n(axis(tick))} {_n(y)}V{_n(y + 4)}" for tick in ticks)
+    marks = "".join(f"M{_px(axis(tick))} {_px(y)}V{_px(y + 4)}" for tick in ticks)
     return [
-        f'<path class="dp-axis" d="M{_n(axis.start)} {_n(y)}H{_n(axis.end)}{marks}"/>',
-        *(_text(axis(tick), y + 15, tick_text(tick), "dp-middle") for tick in ticks),
-        _text((axis.start + axis.end) / 2, y + 30, label, "dp-middle"),
+        f'<path class="dp-axis" d="M{_px(axis.start)} {_px(y)}H{_px(axis.end)}{marks}"/>',
+        *(_draw_text(axis(tick), y + 15, format_tick(tick), "dp-middle") for tick in ticks),
+        _draw_text((axis.start + axis.end) / 2, y + 30, label, "dp-middle"),
     ]
 
 
-def _upwards(axis: PictureAxis, x: float, label: str) -> list[str]:
+def _draw_y_axis(axis: PictureAxis, x: float, label: str) -> list[str]:
     """Draw the vertical axis at x."""
-    ticks, middle = axis.ticks(), _n((axis.start + axis.end) / 2)
-    marks = "".join(f"M{_n(x)} {_n(axis(tick))}H{_n(x - 4)}" for tick in ticks)
+    ticks, middle = axis.ticks(), _px((axis.start + axis.end) / 2)
+    marks = "".join(f"M{_px(x)} {_px(axis(tick))}H{_px(x - 4)}" for tick in ticks)
     return [
-        f'<path class="dp-axis" d="M{_n(x)} {_n(axis.start)}V{_n(axis.end)}{marks}"/>',
-        *(_text(x - 6, axis(tick) + 4, tick_text(tick), "dp-end") for tick in ticks),
-        _text(11, float(middle), label, "dp-middle", f' transform="rotate(-90 11 {middle})"'),
+        f'<path class="dp-axis" d="M{_px(x)} {_px(axis.start)}V{_px(axis.end)}{marks}"/>',
+        *(_draw_text(x - 6, axis(tick) + 4, format_tick(tick), "dp-end") for tick in ticks),
+        _draw_text(11, float(middle), label, "dp-middle", f' transform="rotate(-90 11 {middle})"'),
     ]
 
 
-def tick_text(value: float) -> str:
+def format_tick(value: float) -> str:
     """Format a number at a tick: ``1,000``, ``0.05``, ``1e-06``."""
     return f"{value:,.6g}" if abs(value) < 1000 or abs(value) >= 1e7 else f"{value:,.0f}"
 
 
-def percent(share: float) -> str:
+def format_percent(share: float) -> str:
     """Format a share to two digits: ``49 %``, ``6.7 %``, ``0.04 %``."""
     value = 100 * share
     if value == 0 or value >= 99.95:
@@ -278,5 +281,5 @@ def percent(share: float) -> str:
     return f"{value:.{min(digits, 6)}f} %"
 
 
-def _n(value: float) -> str:
+def _px(value: float) -> str:
     return f"{value:.1f}".removesuffix(".0")

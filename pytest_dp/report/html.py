@@ -14,7 +14,7 @@ from html import escape
 from importlib.resources import files
 
 from pytest_dp.basics import clocks
-from pytest_dp.report.drawings import Drawing, drawings
+from pytest_dp.report.drawings import Drawing, draw_pictures
 from pytest_dp.report.record import Record
 from pytest_dp.report.summary_table import (
     HEADS,
@@ -145,7 +145,7 @@ def _details(record: Record) -> str:
     if record.beyond is not None:
         parts.append(_details(record.beyond))
     try:
-        drawn = drawings(record)
+        drawn = draw_pictures(record)
     except Exception as error:  # of numbers that no axis holds; the rest of the page stands
         drawn = []
         parts.append(f"<p>Its pictures could not be drawn: {_text(repr(error))}</p>")

@@ -22,7 +22,7 @@ from pytest_dp import PrivacyProfile, RenyiDP, Sequential, TradeOff, add_remove_
 from pytest_dp.claiming.claim import expand
 from pytest_dp.claiming.settings import Settings
 from pytest_dp.declaration import queries, replace_special, values
-from pytest_dp.records.entries import entry, load_entries, write_entries
+from pytest_dp.records.entries import load_entries, make_entry, write_entries
 from pytest_dp.records.identity import brief, text_of
 from pytest_dp.records.judging import (
     OTHER,
@@ -124,7 +124,7 @@ def of(**keywords):
     """The entry of a claim."""
     about = {} if {"inputs", "data"} & keywords.keys() else {"pairs": [(0, 1)]}
     [claim] = expand({**about, **keywords})
-    return json.loads(json.dumps(entry(claim, Settings().over(claim.effort))))
+    return json.loads(json.dumps(make_entry(claim, Settings().over(claim.effort))))
 
 
 def falls(eps):
