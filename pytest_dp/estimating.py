@@ -17,13 +17,10 @@ from pytest_dp.basics.reprs import on_one_line
 from pytest_dp.claiming.claim import expand
 from pytest_dp.claiming.keywords import PRIVACY
 from pytest_dp.claiming.settings import seed_of
-from pytest_dp.known_losses.known import REFUTED, Deriving
-from pytest_dp.oracles.alignment import REPLAYS_OF_LARGEST, align
+from pytest_dp.known_losses.known import REFUTED, Enumerator
+from pytest_dp.oracles.alignment import REPLAYS_OF_LARGEST, align, check_rows
 from pytest_dp.oracles.checking import NotAligned
-from pytest_dp.oracles.enumerated import EnumeratedPair
-from pytest_dp.oracles.enumerating import TOO_MANY
-from pytest_dp.oracles.factors import compare, law_of
-from pytest_dp.oracles.known_pairs import check_rows
+from pytest_dp.oracles.enumerated import TOO_MANY, EnumeratedPair
 from pytest_dp.oracles.shifts import LossBound
 from pytest_dp.outputs.raised import all_raised
 from pytest_dp.pairs import make_pair_source, resolve_promise
@@ -250,14 +247,11 @@ def _known_pairs(
     CannotInstrument, CannotCopy, OutOfTime
         If neither is possible, or outputs of real runs refute it.
     """
-    enumeration: Deriving[EnumeratedPair] = Deriving(
-        lambda data, deadline: law_of(call, data, deadline),
-        lambda one, other, _: compare(one, other),
-    )
+    enumerator = Enumerator(call)
     known: list[EnumeratedPair | LossBound] = []
     for pair in pairs:
         try:
-            exactly = enumeration.pair(pair, deadline)
+            exactly = enumerator.enumerate_pair(pair, deadline)
             if exactly.residual > UNKNOWN:
                 raise CannotInstrument(TOO_MANY)  # noqa: TRY301
             exactly.eps_at(0.0)

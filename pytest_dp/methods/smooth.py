@@ -41,7 +41,7 @@ from pytest_dp.oracles.deferred import (
     objects,
     of_draws,
 )
-from pytest_dp.oracles.enumerating import flatten_output
+from pytest_dp.oracles.enumerated import flatten_output
 from pytest_dp.outputs.raised import Raised
 from pytest_dp.running.calling import Call, RunCounter
 from pytest_dp.running.copies import Pristine

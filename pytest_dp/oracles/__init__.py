@@ -3,7 +3,7 @@
 If ``M(D; z) == M(D'; z + s)`` for all draws z, then the loss between the outputs on D and on D' is
 at most that between the laws of z and z + s, whatever happens to the numbers afterwards. A shift s
 is found by looking at what draws are added to (`tracked`, `shifts`), checked by replays with
-numbers from the laws and from their tails (`standard_draws`, `handing_out`, `checking`), and turned
+numbers from the laws and from their tails (`handing_out`, `checking`), and turned
 into a bound (`shifts`); `direction` and `alignment` put these together.
 
 Where all outcomes can be enumerated, the loss is exact: draws are deferred numbers (`deferred`,

@@ -17,19 +17,19 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.random import default_rng
 
 from pytest_dp.basics.arrays import Floats, Outputs
-from pytest_dp.oracles.checking import Memory, NotAligned, Pairing
+from pytest_dp.oracles.checking import Memory, NotAligned, Pairing, Replayer, differences
 from pytest_dp.oracles.direction import CheckedShifts, Direction
-from pytest_dp.oracles.handing_out import Replayer
+from pytest_dp.oracles.handing_out import Numbers, Plan
 from pytest_dp.oracles.shifts import LossBound, largest_bound, loss_of_shift
-from pytest_dp.oracles.standard_draws import Plan
 from pytest_dp.outputs.flatten import flatten
 from pytest_dp.outputs.leaves import as_float
 from pytest_dp.outputs.raised import Raised
@@ -39,6 +39,7 @@ from pytest_dp.running.calling import Call
 from pytest_dp.running.copies import CannotCopy
 from pytest_dp.running.deadline import Deadline
 from pytest_dp.running.generator_stand_ins import CannotInstrument, Request, Site
+from pytest_dp.running.laws import Law
 from pytest_dp.statistics.count_tests import same_law, two_samples
 
 TAIL_SHARE = 0.4
@@ -64,6 +65,15 @@ MAX_COLUMNS = 50
 """Numbers of an output that are compared with real ones. With more, long outputs cost more."""
 MAX_OUTPUTS = 4000
 """Real outputs that are compared with those of replays."""
+
+
+SINGLE_ROWS = 20
+"""Rows of a call that are held against calls of one row. With fewer, calls that treat their rows
+otherwise if these are many go unseen more often; with more, each size of calls takes longer."""
+ROW_ROUNDING = 1e-9
+"""Difference of rows that counts as rounding, relative to the largest number in them: arrays are
+summed in another order than single numbers."""
+SHARED = "rows of a vectorised call are not what calls of one row give with the same draws"
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,3 +300,68 @@ def _read(outputs: Sequence[Any]) -> tuple[Counter[int], dict[Hashable, list[flo
             if isinstance(leaf, int | float | np.number) and math.isfinite(as_float(leaf)):
                 columns.setdefault((len(own), place), []).append(as_float(leaf))
     return lengths, columns
+
+
+# Rows of vectorised calls
+#
+# Where the draws of rows change places, their outputs have to, and a call of one row with the draws
+# of a row has to give its output. So rows share no draws, their places make no difference, and what
+# is known of calls of one row holds for each of them.
+
+
+class RowDraws:
+    """The draws of some rows of a call: each row has an entry along the first axis of draws."""
+
+    def __init__(self, numbers: Numbers, count: int, chosen: Sequence[int]) -> None:
+        self._numbers, self._count, self._chosen = numbers, count, chosen
+        self.seed = numbers.seed
+
+    def standard(self, order: int, law: Law, count: int) -> Floats:
+        """Return `count` standard draws for the request of this number."""
+        each = count // len(self._chosen)
+        if each * len(self._chosen) != count:
+            raise CannotInstrument(SHARED)
+        drawn = self._numbers.standard(order, law, each * self._count)
+        own: Floats = drawn.reshape(self._count, each)[list(self._chosen)].ravel()
+        return own
+
+
+def check_rows(call: Call, data: Any, sizes: Iterable[int], deadline: Deadline) -> int:
+    """Return how many rows were made to look at rows of calls of some sizes.
+
+    Each call is held against one that is smaller by a row, and whose rows are in another order.
+    Draws are from their laws, and from the tails where the size is odd.
+
+    Raises CannotInstrument where a row is not what a call of one row gives, and OutOfTime.
+    """
+    made = 0
+    with Replayer(call, [data], deadline) as replayer:
+
+        def rows_of(numbers: Numbers, size: int, chosen: Sequence[int]) -> Sequence[Any]:
+            output = replayer.run(0, RowDraws(numbers, size, chosen), rows=len(chosen)).output
+            return [output] if len(chosen) == 1 else list(output)
+
+        for size in sizes:
+            numbers = Plan(size, 1 - size % 2, size % 2).numbers()[0]
+            outputs = rows_of(numbers, size, range(size))
+            order = default_rng(size).permutation(size).tolist()[1:]
+            moved = rows_of(numbers, size, order) if order else []
+            if not _are_close([outputs[number] for number in order], moved):
+                raise CannotInstrument(SHARED)
+            single = (0, size - 1, *order[:SINGLE_ROWS])
+            for number in single:
+                if not _are_close([outputs[number]], rows_of(numbers, size, [number])):
+                    raise CannotInstrument(SHARED)
+            made += size + len(order) + len(single)
+    return made
+
+
+def _are_close(one: Any, other: Any) -> bool:
+    found = differences(one, other)
+    if found is None or not found.any():
+        return found is not None
+    try:
+        largest = np.nanmax(np.abs(np.asarray(other, float)), initial=1.0)
+    except (TypeError, ValueError):  # no array of numbers
+        largest = 1.0
+    return bool((found <= ROW_ROUNDING * largest).all())

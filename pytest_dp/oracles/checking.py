@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Self
 
 import numpy as np
 from numpy.random import default_rng
@@ -15,13 +18,20 @@ from pytest_dp.basics.arrays import Floats
 from pytest_dp.oracles.handing_out import (
     MAX_ELEMENTS,
     AnsweredRequest,
+    HandingOut,
+    Numbers,
+    Plan,
     ReplayedRun,
-    Replayer,
     Shift,
+    StandardDraws,
 )
-from pytest_dp.oracles.standard_draws import Numbers, Plan
 from pytest_dp.outputs.flatten import flatten
 from pytest_dp.outputs.raised import Raised, same
+from pytest_dp.running.calling import Call, RunCounter
+from pytest_dp.running.chunks import Input
+from pytest_dp.running.deadline import Deadline, OutOfTime
+from pytest_dp.running.generator_stand_ins import RNG, CannotInstrument, stand_in
+from pytest_dp.running.instrumented import apply_instrument
 
 ROUNDING_TRIALS = 6
 """Replays with draws moved by rounding errors, where outputs differ. With fewer, a sound alignment
@@ -33,6 +43,7 @@ AMPLIFIED = 8.0
 MAX_INPUTS_KEPT = 4
 """Inputs whose runs are kept for further pairs. More take memory; with fewer, runs on the data that
 many pairs share are made for each."""
+TOO_FEW_RUNS = "too few runs are left to replay it"
 SCALES_DEPEND = "the scale of a draw depends on other draws"
 OTHER_LAWS = "it draws from other laws, or more often, on one input than on the other"
 OUTPUTS_DIFFER = "no shift of its draws cancels the difference of the inputs"
@@ -78,6 +89,73 @@ class Memory:
             del self.runs[next(iter(self.runs))]
         self.runs[key, *plan.key] = kept
         return kept[1]
+
+
+class Replayer:
+    """Runs one copy of a mechanism on a few inputs, with planned numbers for its draws.
+
+    Use it as a context manager: draws are answered while it is entered. Inputs are named by their
+    place in `inputs`. `runs` counts the runs so far, of which there are `max_runs` at most.
+    """
+
+    def __init__(
+        self, call: Call, inputs: Sequence[Any], deadline: Deadline, max_runs: float = math.inf
+    ) -> None:
+        self._instrument, self._deadline, self.runs = HandingOut(), deadline, 0
+        self._original, self._inputs, self._max_runs = call, inputs, max_runs
+
+    def __enter__(self) -> Self:
+        self._stack = ExitStack()
+        self._stack.enter_context(apply_instrument(self._instrument, self._deadline))
+        with self._stack:  # closed again if there is no copy
+            self._items = [Input(data) for data in self._inputs]
+            self.renew_copy()
+            self._stack = self._stack.pop_all()
+        return self
+
+    def key_of_input(self, side: int) -> Any:
+        """Return a key of an input, which is equal for equal inputs."""
+        frozen = self._items[side].frozen
+        return id(self._inputs[side]) if frozen is None else frozen
+
+    def renew_copy(self) -> None:
+        """Replace the copy of the mechanism by a new one; raise CannotCopy if there is none."""
+        given = [item.fresh() for item in self._items]
+        copied, own = self._original.copy_alone(*given)
+        self._call = replace(copied, made=RunCounter())  # these are no samples
+        self._fresh: list[Callable[[], Any]] = [
+            item.fresh if mine is theirs else partial(copy.deepcopy, mine)
+            for item, mine, theirs in zip(self._items, own, given, strict=True)
+        ]
+
+    def __exit__(self, *error: object) -> None:
+        self._stack.__exit__(*error)  # type: ignore[arg-type]
+
+    def run(
+        self,
+        side: int,
+        numbers: StandardDraws,
+        shift: Shift | None = None,
+        *,
+        tracked: bool = False,
+        rows: int = 1,
+    ) -> ReplayedRun:
+        """Run the mechanism on an input, with these numbers plus the shift as its draws.
+
+        With several `rows`, its output holds as many outputs. Raises CannotInstrument if a draw
+        cannot be answered or no run is left, and OutOfTime after the deadline.
+        """
+        if self._deadline.remaining() <= 0:
+            raise OutOfTime
+        if self.runs >= self._max_runs:
+            raise CannotInstrument(TOO_FEW_RUNS)
+        self.runs += 1
+        self._instrument.begin_run(numbers, shift or {}, tracked=tracked)
+        given, rng = self._fresh[side](), stand_in(self._instrument, RNG)
+        output = (
+            self._call.draw_one(given, rng) if rows == 1 else self._call.draw_rows(given, rows, rng)
+        )
+        return self._instrument.finish_run(output)
 
 
 @dataclass(slots=True)

@@ -18,7 +18,7 @@ import numpy as np
 
 from pytest_dp.basics.arrays import Floats
 from pytest_dp.oracles.checking import OUTPUTS_DIFFER, Laws, Memory, NotAligned, Pairing
-from pytest_dp.oracles.handing_out import ReplayedRun, Shift
+from pytest_dp.oracles.handing_out import Numbers, ReplayedRun, Shift
 from pytest_dp.oracles.shifts import (
     LossBound,
     are_equal,
@@ -28,7 +28,6 @@ from pytest_dp.oracles.shifts import (
     shift_of_path,
     shift_of_sums,
 )
-from pytest_dp.oracles.standard_draws import Numbers
 from pytest_dp.outputs.raised import same
 
 MAX_ROUNDS = 12

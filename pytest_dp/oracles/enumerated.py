@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -13,6 +15,7 @@ import numpy as np
 from pytest_dp.basics.arrays import Floats, Ints, Outputs
 from pytest_dp.basics.reprs import plural
 from pytest_dp.oracles.branching import Weight
+from pytest_dp.oracles.deferred import is_draw
 from pytest_dp.outputs.leaves import opaque_types
 from pytest_dp.outputs.raised import Raised
 from pytest_dp.outputs.table import hashes, tabulate
@@ -28,6 +31,12 @@ difference."""
 FLOAT_ERROR = 2.0**-50
 """Relative error of one operation or two. Smaller: rounding may make a bound too small."""
 
+MAX_COMBINATIONS = 20_000
+"""Of the values of parts that differ between two inputs. With more, comparisons take seconds."""
+SAME = 1e-12
+"""Relative difference of probabilities that is rounding."""
+DEPENDENT = "parts of its output depend on each other"
+TOO_MANY = "too many paths"
 NO_EQUALITY = "output without value equality"
 
 CLEARLY_GROWS = 1.05
@@ -254,3 +263,117 @@ def differ_by_rounding(numbers: Floats) -> bool:
     if not len(ordered) or (ordered % 1 == 0).all():
         return False
     return bool((np.diff(ordered) <= ROUNDING * np.abs(ordered).max()).any())
+
+
+# Outputs of independent parts
+
+
+Key = tuple[tuple[str, Any], ...]
+"""Types and values of some numbers of an output."""
+
+
+@dataclass(frozen=True, slots=True)
+class Factors:
+    """The laws of independent parts of an output, by the places of their numbers in it."""
+
+    structure: Hashable
+    parts: dict[tuple[int, ...], dict[Key, Weight]]
+    rounding: float
+
+
+@dataclass(frozen=True)
+class FactoredPair(EnumeratedPair):
+    """By the distributions of those parts of outputs that differ between D and D'."""
+
+    structures: tuple[Hashable, Hashable]
+    places: tuple[int, ...]
+
+    def evidence_against(self, side: int, outputs: Outputs) -> float:
+        return super().evidence_against(side, [self._part_of(side, each) for each in outputs])
+
+    def _part_of(self, side: int, output: Any) -> Any:
+        leaves: list[Any] = []
+        known = not isinstance(output, Raised)
+        if known and flatten_output(output, leaves) == self.structures[side]:
+            return key_of_leaves(leaves, self.places)
+        return "another structure"
+
+
+def compare(on_d: Distribution | Factors, on_d2: Distribution | Factors) -> EnumeratedPair:
+    """Return what the laws of outputs on two inputs say; raises CannotInstrument if nothing."""
+    if isinstance(on_d, Distribution) and isinstance(on_d2, Distribution):
+        return EnumeratedPair((on_d, on_d2))
+    if isinstance(on_d, Distribution) or isinstance(on_d2, Distribution):
+        raise CannotInstrument(TOO_MANY)
+    if on_d.structure != on_d2.structure or on_d.parts.keys() != on_d2.parts.keys():
+        raise CannotInstrument(DEPENDENT)
+    differ = [at for at, law in on_d.parts.items() if not have_equal_laws(law, on_d2.parts[at])]
+    joint = tuple(
+        _joint_law([side.parts[at] for at in differ], side.rounding) for side in (on_d, on_d2)
+    )
+    places = tuple(itertools.chain.from_iterable(differ))
+    return FactoredPair((joint[0], joint[1]), (on_d.structure, on_d2.structure), places)
+
+
+def _joint_law(parts: Sequence[dict[Key, Weight]], rounding: float) -> Distribution:
+    """Return the joint law of independent parts: each outcome joins one outcome of every part.
+
+    `rounding` is the error of each probability of a part.
+    """
+    if math.prod(map(len, parts)) > MAX_COMBINATIONS:
+        raise CannotInstrument(TOO_MANY)
+    combinations = list(itertools.product(*(part.items() for part in parts)))
+    outputs = [
+        tuple(itertools.chain.from_iterable(key for key, _ in combination))
+        for combination in combinations
+    ]
+    weights = [math.prod(weight for _, weight in combination) for combination in combinations]
+    return group_outputs(outputs, weights, 0, rounding * max(len(parts), 1))
+
+
+def key_of_leaves(leaves: Sequence[Any], places: Sequence[int]) -> Key:
+    """Return the types and values of the leaves at some places of an output."""
+    return tuple((type(leaves[at]).__name__, leaves[at]) for at in places)
+
+
+def have_equal_laws(one: dict[Key, Weight], other: dict[Key, Weight]) -> bool:
+    """Return whether two laws have the same outcomes, with the same probabilities to rounding."""
+    return one.keys() == other.keys() and all(
+        math.isclose(weight, other[key], rel_tol=SAME) for key, weight in one.items()
+    )
+
+
+def flatten_output(output: Any, leaves: list[Any]) -> Hashable:
+    """Return the structure of an output, whose numbers are added to `leaves`."""
+    if is_draw(output):
+        leaves.append(output)
+        return "number"
+    if isinstance(output, np.ndarray):
+        if output.dtype.kind == "f":
+            leaves += output.ravel().tolist()
+            return ("array", output.shape)
+        for element in output.astype(object).view(np.ndarray).ravel():
+            flatten_output(_as_float(element), leaves)
+        return ("array", output.shape)
+    if isinstance(output, dict):
+        items = [
+            (flatten_output(key, []), repr(key), flatten_output(v, leaves))
+            for key, v in output.items()
+        ]
+        return ("dict", *items)
+    if isinstance(output, list | tuple):
+        return (type(output).__qualname__, *(flatten_output(element, leaves) for element in output))
+    if dataclasses.is_dataclass(output) and not isinstance(output, type):
+        fields = (getattr(output, field.name) for field in dataclasses.fields(output))
+        return (type(output).__qualname__, *(flatten_output(value, leaves) for value in fields))
+    if isinstance(output, np.generic):
+        output = output.item()
+    if not isinstance(output, bool | int | float | complex | str | bytes | None):
+        raise CannotInstrument(f"its outputs hold objects of type {type(output).__qualname__}")
+    leaves.append(output)
+    return "number"
+
+
+def _as_float(element: Any) -> Any:
+    """Return an element of an array, whose numbers are all of one type."""
+    return float(element) if isinstance(element, bool | int) and abs(element) < 2**53 else element

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.random import default_rng
 
 from pytest_dp.oracles.branching import Path, Weight, explore_paths
 from pytest_dp.oracles.deferred import (
@@ -18,7 +18,17 @@ from pytest_dp.oracles.deferred import (
     HELD,
     is_draw,
 )
-from pytest_dp.oracles.enumerated import Distribution, group_outputs
+from pytest_dp.oracles.enumerated import (
+    DEPENDENT,
+    TOO_MANY,
+    Distribution,
+    Factors,
+    Key,
+    flatten_output,
+    group_outputs,
+    have_equal_laws,
+    key_of_leaves,
+)
 from pytest_dp.oracles.open_numbers import Enumeration
 from pytest_dp.outputs.raised import Raised, attributes
 from pytest_dp.running.calling import Call, RunCounter
@@ -28,6 +38,14 @@ from pytest_dp.running.deadline import Deadline, OutOfTime
 from pytest_dp.running.generator_stand_ins import CannotInstrument
 from pytest_dp.running.instrumented import apply_instrument, run_copy
 
+BASES = 10
+"""Runs in which each choice is changed. With fewer, mechanisms have no parts more often because a
+choice seems to change less than it does; with more, enumeration takes longer."""
+OTHERS = 4
+"""Values of the other choices with which each part is enumerated. With fewer, parts that depend on
+each other count as independent more often; with more, enumeration takes longer."""
+MAX_CHOICES = 200
+"""In a run. With more, enumeration takes seconds."""
 MAX_DEPTH = 5
 """Levels of containers in which open draws are looked for. Fewer: deeper ones go unseen."""
 WEIGHT_ERROR = 1e-13
@@ -38,7 +56,7 @@ enumeration takes longer."""
 MAX_WORK = 8_192
 """Runs of an enumeration. More take longer; fewer: losses are not known."""
 
-TOO_MANY, TOO_SLOW = "too many paths", "runs take too long"
+TOO_SLOW = "runs take too long"
 
 
 def has_open_draw(output: Any, depth: int = MAX_DEPTH) -> bool:
@@ -56,42 +74,6 @@ def has_open_draw(output: Any, depth: int = MAX_DEPTH) -> bool:
     else:
         inside = (attributes(output) or {}).values()
     return any(has_open_draw(member, depth - 1) for member in inside)
-
-
-def flatten_output(output: Any, leaves: list[Any]) -> Hashable:
-    """Return the structure of an output, whose numbers are added to `leaves`."""
-    if is_draw(output):
-        leaves.append(output)
-        return "number"
-    if isinstance(output, np.ndarray):
-        if output.dtype.kind == "f":
-            leaves += output.ravel().tolist()
-            return ("array", output.shape)
-        for element in output.astype(object).view(np.ndarray).ravel():
-            flatten_output(_as_float(element), leaves)
-        return ("array", output.shape)
-    if isinstance(output, dict):
-        items = [
-            (flatten_output(key, []), repr(key), flatten_output(v, leaves))
-            for key, v in output.items()
-        ]
-        return ("dict", *items)
-    if isinstance(output, list | tuple):
-        return (type(output).__qualname__, *(flatten_output(element, leaves) for element in output))
-    if dataclasses.is_dataclass(output) and not isinstance(output, type):
-        fields = (getattr(output, field.name) for field in dataclasses.fields(output))
-        return (type(output).__qualname__, *(flatten_output(value, leaves) for value in fields))
-    if isinstance(output, np.generic):
-        output = output.item()
-    if not isinstance(output, bool | int | float | complex | str | bytes | None):
-        raise CannotInstrument(f"its outputs hold objects of type {type(output).__qualname__}")
-    leaves.append(output)
-    return "number"
-
-
-def _as_float(element: Any) -> Any:
-    """Return an element of an array, whose numbers are all of one type."""
-    return float(element) if isinstance(element, bool | int) and abs(element) < 2**53 else element
 
 
 def enumerate_outputs(call: Call, data: Any, deadline: Deadline) -> Distribution:
@@ -217,3 +199,156 @@ class Paths:
     def rounding(self) -> float:
         """The relative error of weights."""
         return self.inexact * (WEIGHT_ERROR)
+
+
+# Outputs of independent parts
+
+
+def law_of(call: Call, data: Any, deadline: Deadline) -> Distribution | Factors:
+    """Return the law of a mechanism's outputs on an input.
+
+    Raises CannotInstrument if neither outputs nor their parts can be enumerated.
+    """
+    try:
+        return enumerate_outputs(call, data, deadline)
+    except CannotInstrument as reason:
+        if str(reason) != TOO_MANY:
+            raise
+    return factor_laws(call, data, deadline)
+
+
+class FixedPath(Path):
+    """A path on which all choices but some are made by a seed, each branch as often as others.
+
+    The choice `changed` is another one than without. `seen` has the weights of all choices.
+    """
+
+    def __init__(
+        self,
+        prefix: tuple[int, ...],
+        seed: int,
+        free: Collection[int] = (),
+        changed: int | None = None,
+    ) -> None:
+        super().__init__(prefix)
+        self._seed, self._free, self._changed = seed, free, changed
+        self.seen: list[Sequence[Weight]] = []
+
+    def choose(self, weights: Sequence[Weight]) -> int:
+        number = len(self.taken)
+        self.seen.append(tuple(weights))
+        if number in self._free:
+            return super().choose(weights)
+        possible = [branch for branch, weight in enumerate(weights) if weight > 0]
+        generator = default_rng((self._seed, number))
+        choice = int(generator.integers(len(possible)))
+        if number == self._changed and len(possible) > 1:
+            choice += 1 + int(generator.integers(len(possible) - 1))
+        self.taken.append(possible[choice % len(possible)])
+        return self.taken[-1]
+
+
+def factor_laws(call: Call, data: Any, deadline: Deadline) -> Factors:
+    """Return the laws of independent parts of outputs.
+
+    Raises CannotInstrument if there are none, or they cannot be enumerated.
+    """
+    runs = _Runs(call, data, deadline)
+    with enumeration(runs.instrument, deadline):
+        plain = [(runs.outcomes(seed)[0][0], runs.last.seen) for seed in range(BASES)]
+        blocks = _blocks_of(runs, plain)
+        if len(blocks) < 2:
+            raise CannotInstrument(TOO_MANY)
+        parts = {}
+        for choices, places in blocks:
+            laws = [runs.law_of(choices, places, seed, plain[seed][0]) for seed in range(OTHERS)]
+            if not all(have_equal_laws(laws[0], law) for law in laws[1:]):
+                raise CannotInstrument(DEPENDENT)
+            parts[places] = laws[0]
+    return Factors(runs.structure, parts, runs.rounding)
+
+
+Plain = tuple[list[Any], list[Sequence[Weight]]]
+"""The leaves of a run in which no choice is free, and the weights of its choices."""
+
+
+def _blocks_of(runs: _Runs, plain: Sequence[Plain]) -> list[tuple[set[int], tuple[int, ...]]]:
+    """Return choices and the places of leaves that they change, none of which are in two blocks.
+
+    A choice belongs to those whose probabilities it changes.
+    """
+    leaves, choices = len(plain[0][0]), runs.choices or 0
+    blocks = [{number} for number in range(leaves + choices)]  # choices are numbered after leaves
+    for choice in range(choices):
+        touched = {leaves + choice}
+        for seed, (before, seen) in enumerate(plain):
+            ((after, _),) = runs.outcomes(seed, changed=choice)
+            touched |= _find_changed(after, before)
+            touched |= {leaves + at for at in _find_changed(runs.last.seen, seen)}
+        joined = [block for block in blocks if block & touched]
+        blocks = [block for block in blocks if not block & touched] + [set().union(*joined)]
+    return [
+        ({at - leaves for at in block if at >= leaves}, tuple(sorted(places)))
+        for block in blocks
+        if (places := {at for at in block if at < leaves})
+    ]
+
+
+class _Runs:
+    """Runs along paths that are fixed but for some choices; all make equally many of them."""
+
+    def __init__(self, call: Call, data: Any, deadline: Deadline) -> None:
+        self.instrument, self.rounding = Enumeration(), 0.0
+        self._call, self._data, self._deadline = call, Input(data), deadline
+        self.structure: Hashable = None
+        self.choices: int | None = None
+        self.last = FixedPath((), 0)
+
+    def outcomes(
+        self, seed: int, free: Collection[int] = (), changed: int | None = None
+    ) -> list[tuple[list[Any], Weight]]:
+        """Return the leaves of outputs on all paths, and the weights of these."""
+        paths = Paths(self._call, self._data, self.instrument)
+
+        def path_of(prefix: tuple[int, ...]) -> Path:
+            self.last = FixedPath(prefix, seed, free, changed)
+            return self.last
+
+        paths.explore(self._deadline, path_of)
+        count = paths.choices // max(paths.runs, 1)
+        if count != (self.choices or count) or count > MAX_CHOICES or paths.left or paths.abandoned:
+            raise CannotInstrument(TOO_MANY)
+        self.choices, self.rounding = count, max(self.rounding, paths.rounding)
+        found = []
+        for output, weight in zip(paths.outputs, paths.weights, strict=True):
+            leaves: list[Any] = []
+            structure = None if isinstance(output, Raised) else flatten_output(output, leaves)
+            if structure is None or structure != (self.structure or structure):
+                raise CannotInstrument(DEPENDENT)
+            self.structure = structure
+            found.append((leaves, weight))
+        return found
+
+    def law_of(
+        self,
+        choices: Collection[int],
+        places: tuple[int, ...],
+        seed: int,
+        plain: Sequence[Any],
+    ) -> dict[Key, Weight]:
+        """Return the law of some leaves by choices that change no others."""
+        law: dict[Key, Weight] = {}
+        for leaves, weight in self.outcomes(seed, choices):
+            key = key_of_leaves(leaves, places)
+            law[key] = law.get(key, 0) + weight
+            if not _find_changed(leaves, plain) <= set(places):
+                raise CannotInstrument(DEPENDENT)
+        return law
+
+
+def _find_changed(leaves: Sequence[Any], before: Sequence[Any]) -> set[int]:
+    return {
+        at
+        for at, (one, other) in enumerate(zip(leaves, before, strict=True))
+        if type(one) is not type(other) or not (one == other or (one != one and other != other))
+    }

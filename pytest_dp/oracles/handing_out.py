@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import copy
 import math
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any, NoReturn, Self
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
+from numpy.random import Generator, default_rng
 
-from pytest_dp.basics.arrays import Floats
-from pytest_dp.oracles.standard_draws import StandardDraws, is_supported
+from pytest_dp.basics.arrays import Bools, Floats
 from pytest_dp.oracles.tracked import TrackedRun, tracked_draws
 from pytest_dp.outputs.raised import same
-from pytest_dp.running.calling import Call, RunCounter
-from pytest_dp.running.chunks import Input
-from pytest_dp.running.deadline import Deadline, OutOfTime
 from pytest_dp.running.generator_stand_ins import (
-    RNG,
     CannotInstrument,
     Instrument,
     Request,
@@ -29,11 +22,22 @@ from pytest_dp.running.generator_stand_ins import (
     answer_request,
     plain_generator,
     stack,
-    stand_in,
     was_drawn_unasked,
 )
-from pytest_dp.running.instrumented import apply_instrument
-from pytest_dp.running.laws import Law, draw_kind_of, size_of
+from pytest_dp.running.laws import (
+    EXPONENTIAL,
+    GEOMETRIC,
+    GUMBEL,
+    INTEGERS,
+    LAPLACE,
+    LOGISTIC,
+    NORMAL,
+    UNIFORM,
+    Family,
+    Law,
+    draw_kind_of,
+    size_of,
+)
 
 MAX_DRAWS = 10_000
 """Requests for draws in one run. With more, runs that reject draws for ever are replayed longer
@@ -43,14 +47,158 @@ MAX_ELEMENTS = 1 << 20
 SAME_SCALE = 1e-12
 """Relative difference of scales that count as equal. A larger one hides a loss of that size for
 each draw; a smaller one tells apart what differs by rounding."""
-TOO_FEW_RUNS = "too few runs are left to replay it"
 WIDE = {np.dtype(float), np.dtype(np.int64), np.dtype(bool)}
 """Types of numbers that hold any draw, and what is added to it, without loss."""
 SEEDED = "it makes a generator of a seed of its own"
 NARROW = "it asks for draws of a narrow type, or in an array of its own"
 
+MAX_STRATIFIED = 64
+"""Elements of an array of draws whose quantiles are spread evenly over the replays; of more, they
+are independent. A larger number takes more memory in each plan."""
+TAIL_DIGITS = 14.0
+"""Tails of draws are replayed down to a probability of 10 to minus this. Beyond, the distribution
+functions of floats end."""
+
 Shift = Mapping[int, Floats]
 """What is added to the draws of each request, by the number of the request."""
+
+
+def _normal(tail: Floats, _: float) -> Floats:
+    from scipy.special import ndtri  # loaded where it is of use: workers do without
+
+    quantile: Floats = ndtri(tail)
+    return quantile
+
+
+_SYMMETRIC: dict[Family, Callable[[Floats, float], Floats]] = {
+    LAPLACE: lambda tail, _: np.log(2 * tail),
+    NORMAL: _normal,
+    LOGISTIC: lambda tail, _: np.log(tail) - np.log1p(-tail),
+}
+"""Quantiles at probabilities of at most one half."""
+_LOWER: dict[Family, Callable[[Floats, float], Floats]] = {
+    EXPONENTIAL: lambda tail, _: -np.log1p(-tail),
+    GUMBEL: lambda tail, _: -np.log(-np.log(tail)),
+    UNIFORM: lambda tail, _: tail,
+    GEOMETRIC: lambda tail, ratio: np.floor(np.log1p(-tail) / math.log(ratio)),
+    INTEGERS: lambda tail, count: np.floor(tail * count),
+}
+_UPPER: dict[Family, Callable[[Floats, float], Floats]] = {
+    EXPONENTIAL: lambda tail, _: -np.log(tail),
+    GUMBEL: lambda tail, _: -np.log(-np.log1p(-tail)),
+    UNIFORM: lambda tail, _: 1 - tail,
+    GEOMETRIC: lambda tail, ratio: np.floor(np.log(tail) / math.log(ratio)),
+    INTEGERS: lambda tail, count: count - 1 - np.floor(tail * count),
+}
+"""The same from below and from above, for laws that are not symmetric."""
+
+
+def quantiles(law: Law, tail: Floats, upper: Bools) -> Floats:
+    """Return values with probability `tail`, at most one half, beyond them: above or below."""
+    family, parameter = law.family, law.parameter
+    if family is GEOMETRIC and not parameter:
+        return np.zeros(np.shape(tail))
+    if family in _SYMMETRIC:
+        below = _SYMMETRIC[family](tail, parameter)
+        return np.where(upper, -below, below)
+    return np.where(upper, _UPPER[family](tail, parameter), _LOWER[family](tail, parameter))
+
+
+def is_supported(law: Law) -> bool:
+    """Return whether replays can draw from a law."""
+    return law.family in _SYMMETRIC or law.family in _LOWER
+
+
+class StandardDraws(Protocol):
+    """The standard draws of a run; draws of unknown laws follow from the seed."""
+
+    seed: tuple[int, int]
+
+    def standard(self, order: int, law: Law, count: int) -> Floats: ...
+
+
+class Numbers:
+    """The standard draws of one replay, by the order in which they are asked for.
+
+    They are the same however often they are asked for.
+    """
+
+    def __init__(self, plan: Plan, replay: int) -> None:
+        self._plan, self._replay = plan, replay
+        self.is_of_tails = replay >= plan.from_laws
+        self.seed = (plan.seed, replay)
+
+    def standard(self, order: int, law: Law, count: int) -> Floats:
+        """Return `count` values of a law for the draw of this number."""
+        if count > MAX_STRATIFIED:
+            return self._independent(order, law, count)
+        values: Floats = self._plan.standard(order, law, count)[self._replay]
+        return values
+
+    def _independent(self, order: int, law: Law, count: int) -> Floats:
+        generator = default_rng((*self.seed, order))
+        if self.is_of_tails:
+            tail, upper = _from_tails(generator, 1, count)
+            return quantiles(law, tail[0], upper[0])
+        u = generator.uniform(1e-16, 1, count)
+        return quantiles(law, np.minimum(u, 1 - u), u > 0.5)
+
+
+class Plan:
+    """The numbers of several replays.
+
+    Of those with draws from the laws, the quantiles of each draw are spread evenly, so that what a
+    single draw decides in one of `from_laws` runs or more happens in one of them.
+    """
+
+    def __init__(self, seed: int, from_laws: int, from_tails: int) -> None:
+        self.seed, self.from_laws, self.from_tails = seed, from_laws, from_tails
+        self._values: dict[tuple[int, Law, int], Floats] = {}
+
+    @property
+    def key(self) -> tuple[int, int, int]:
+        """Equal for plans of the same numbers."""
+        return self.seed, self.from_laws, self.from_tails
+
+    def standard(self, order: int, law: Law, count: int) -> Floats:
+        """Return the values of `count` draws in all replays, a row each."""
+        key = order, law, count
+        if key not in self._values:
+            generator = default_rng((self.seed, order))
+            strata = generator.random((self.from_laws, count)).argsort(axis=0)
+            u = (strata + generator.uniform(1e-9, 1, strata.shape)) / max(self.from_laws, 1)
+            tail, upper = _from_tails(generator, self.from_tails, count)
+            self._values[key] = quantiles(
+                law,
+                np.concatenate([np.minimum(u, np.maximum(1 - u, 1e-16)), tail]),
+                np.concatenate([u > 0.5, upper]),
+            )
+        return self._values[key]
+
+    def numbers(self) -> list[Numbers]:
+        """Return the numbers of all replays, those from tails among the others."""
+        all_of_them = [Numbers(self, replay) for replay in range(self.from_laws + self.from_tails)]
+        order = default_rng(self.seed).permutation(len(all_of_them))
+        return [all_of_them[at] for at in order]
+
+
+def _from_tails(generator: Generator, rows: int, count: int) -> tuple[Floats, Bools]:
+    """Return probabilities beyond draws, and whether they are upper ones.
+
+    In each row, some of the draws or all are far out, all above, all below, or on either side.
+    """
+    far = generator.random((rows, count)) < generator.choice([0.3, 1.0], (rows, 1))
+    tail = np.where(
+        far,
+        10 ** -generator.uniform(0.31, TAIL_DIGITS, (rows, count)),
+        generator.uniform(1e-9, 0.5, (rows, count)),
+    )
+    side = generator.choice([-1, 0, 1], (rows, 1))
+    upper = np.where(side == 0, generator.random((rows, count)) < 0.5, side > 0)
+    return tail, upper
+
+
+# The instrument
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,70 +358,3 @@ def _type_of_whole(request: Request) -> type:
     if key not in _WHOLE:
         _WHOLE[key] = type(answer_request(plain_generator(request.source.kind, bytes(32)), request))
     return _WHOLE[key]
-
-
-class Replayer:
-    """Runs one copy of a mechanism on a few inputs, with planned numbers for its draws.
-
-    Use it as a context manager: draws are answered while it is entered. Inputs are named by their
-    place in `inputs`. `runs` counts the runs so far, of which there are `max_runs` at most.
-    """
-
-    def __init__(
-        self, call: Call, inputs: Sequence[Any], deadline: Deadline, max_runs: float = math.inf
-    ) -> None:
-        self._instrument, self._deadline, self.runs = HandingOut(), deadline, 0
-        self._original, self._inputs, self._max_runs = call, inputs, max_runs
-
-    def __enter__(self) -> Self:
-        self._stack = ExitStack()
-        self._stack.enter_context(apply_instrument(self._instrument, self._deadline))
-        with self._stack:  # closed again if there is no copy
-            self._items = [Input(data) for data in self._inputs]
-            self.renew_copy()
-            self._stack = self._stack.pop_all()
-        return self
-
-    def key_of_input(self, side: int) -> Any:
-        """Return a key of an input, which is equal for equal inputs."""
-        frozen = self._items[side].frozen
-        return id(self._inputs[side]) if frozen is None else frozen
-
-    def renew_copy(self) -> None:
-        """Replace the copy of the mechanism by a new one; raise CannotCopy if there is none."""
-        given = [item.fresh() for item in self._items]
-        copied, own = self._original.copy_alone(*given)
-        self._call = replace(copied, made=RunCounter())  # these are no samples
-        self._fresh: list[Callable[[], Any]] = [
-            item.fresh if mine is theirs else partial(copy.deepcopy, mine)
-            for item, mine, theirs in zip(self._items, own, given, strict=True)
-        ]
-
-    def __exit__(self, *error: object) -> None:
-        self._stack.__exit__(*error)  # type: ignore[arg-type]
-
-    def run(
-        self,
-        side: int,
-        numbers: StandardDraws,
-        shift: Shift | None = None,
-        *,
-        tracked: bool = False,
-        rows: int = 1,
-    ) -> ReplayedRun:
-        """Run the mechanism on an input, with these numbers plus the shift as its draws.
-
-        With several `rows`, its output holds as many outputs. Raises CannotInstrument if a draw
-        cannot be answered or no run is left, and OutOfTime after the deadline.
-        """
-        if self._deadline.remaining() <= 0:
-            raise OutOfTime
-        if self.runs >= self._max_runs:
-            raise CannotInstrument(TOO_FEW_RUNS)
-        self.runs += 1
-        self._instrument.begin_run(numbers, shift or {}, tracked=tracked)
-        given, rng = self._fresh[side](), stand_in(self._instrument, RNG)
-        output = (
-            self._call.draw_one(given, rng) if rows == 1 else self._call.draw_rows(given, rows, rng)
-        )
-        return self._instrument.finish_run(output)

@@ -16,8 +16,7 @@ import numpy as np
 
 from pytest_dp.basics.arrays import Floats
 from pytest_dp.oracles.checking import Pairing
-from pytest_dp.oracles.handing_out import MAX_ELEMENTS, AnsweredRequest, ReplayedRun, Shift
-from pytest_dp.oracles.standard_draws import Numbers
+from pytest_dp.oracles.handing_out import MAX_ELEMENTS, AnsweredRequest, Numbers, ReplayedRun, Shift
 from pytest_dp.oracles.tracked import DrawSum, Form, is_tracked
 from pytest_dp.outputs.flatten import flatten
 from pytest_dp.outputs.raised import Raised

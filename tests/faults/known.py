@@ -220,7 +220,7 @@ FAULTS = (
     ),
     Fault(
         "state-is-no-doubt",
-        "oracles/known_pairs.py",
+        "known_losses/known.py",
         "or content_of(copied) != before",
         "",
         "A mechanism that counts its runs is taken for one that does not.",
@@ -228,7 +228,7 @@ FAULTS = (
     ),
     Fault(
         "rows-in-one-order-alone",
-        "oracles/known_pairs.py",
+        "oracles/alignment.py",
         "moved = rows_of(numbers, size, order) if order else []",
         "moved = [outputs[number] for number in order]",
         "A vectorised function may treat a row of a thousand otherwise and pass.",
@@ -236,7 +236,7 @@ FAULTS = (
     ),
     Fault(
         "rows-not-held-against-single-ones",
-        "oracles/known_pairs.py",
+        "oracles/alignment.py",
         "for number in single:",
         "for number in single[:0]:",
         "A vectorised function may do something else in large calls than in those of one row.",
@@ -244,15 +244,15 @@ FAULTS = (
     ),
     Fault(
         "parts-in-one-run-alone",
-        "oracles/factors.py",
-        "if not all(_are_same(laws[0], law) for law in laws[1:]):",
+        "oracles/enumerating.py",
+        "if not all(have_equal_laws(laws[0], law) for law in laws[1:]):",
         "if not laws:",
         "Bits whose probabilities depend on others count as independent.",
         "unit/test_exact_losses.py::test_outputs_without_independent_parts_are_refused",
     ),
     Fault(
         "choices-that-change-probabilities-alone",
-        "oracles/factors.py",
+        "oracles/enumerating.py",
         "touched |= {leaves + at for at in _find_changed(runs.last.seen, seen)}",
         "pass",
         "Bits that are flipped twice are not known.",

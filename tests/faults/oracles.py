@@ -83,7 +83,7 @@ FAULTS = (
     ),
     Fault(
         "quantiles-left-to-chance",
-        "oracles/standard_draws.py",
+        "oracles/handing_out.py",
         "u = (strata + generator.uniform(1e-9, 1, strata.shape)) / max(self.from_laws, 1)",
         "u = generator.uniform(1e-9, 1, strata.shape)",
         "A branch that is taken in 1 of 60 runs is missed by 60 replays in one case of three.",

@@ -15,8 +15,8 @@ from exact import call_of
 from benchmarks.attacked_traces import audited, is_wrong
 from benchmarks.unlike_traces import MEMBERS
 from pytest_dp import audit
-from pytest_dp.known_losses.known import Deriving
-from pytest_dp.oracles.known_pairs import check_rows, doubt_about
+from pytest_dp.known_losses import known as known_losses
+from pytest_dp.oracles.alignment import check_rows
 from pytest_dp.running.deadline import Deadline
 from pytest_dp.running.generator_stand_ins import CannotInstrument
 
@@ -32,7 +32,8 @@ looked_up, kept = functools.lru_cache(abs), []
     ids=["cached", "keeps"],
 )
 def test_what_may_differ_between_runs_is_in_doubt(mechanism):
-    assert doubt_about(call_of(mechanism), 1, Deadline(5.0))
+    with pytest.raises(CannotInstrument, match="keeps something"):
+        known_losses.check_keeps_nothing(call_of(mechanism), 1, Deadline(5.0))
 
 
 @pytest.mark.slow
@@ -156,9 +157,11 @@ class Unpicklable:
         self.number, self.lock = number, threading.Lock()
 
 
-def test_a_law_belongs_to_its_data_however_short_they_live():
+def test_a_law_belongs_to_its_data_however_short_they_live(monkeypatch):
     """Data that cannot be pickled are known by their id, which another object may get."""
-    deriving = Deriving(lambda data, _: data.number, lambda d1, d2, _: (d1, d2))
+    monkeypatch.setattr(known_losses, "law_of", lambda call, data, deadline: data.number)
+    monkeypatch.setattr(known_losses, "compare", lambda one, other: (one, other))
+    enumerator = known_losses.Enumerator(call_of(abs))
     for number in range(50):
         inputs = Unpicklable(number), Unpicklable(-number)
-        assert deriving.pair(inputs, Deadline(math.inf)) == (number, -number)
+        assert enumerator.enumerate_pair(inputs, Deadline(math.inf)) == (number, -number)

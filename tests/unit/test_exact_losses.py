@@ -15,8 +15,14 @@ from exact import call_of, loss
 
 from benchmarks.mechanisms import bloom_filter, one_time_rappor, rappor, truncated_geometric
 from pytest_dp import audit
-from pytest_dp.oracles.enumerated import delta_of, eps_at, group_outputs, pair_probabilities
-from pytest_dp.oracles.factors import compare, factor_laws
+from pytest_dp.oracles.enumerated import (
+    compare,
+    delta_of,
+    eps_at,
+    group_outputs,
+    pair_probabilities,
+)
+from pytest_dp.oracles.enumerating import factor_laws
 from pytest_dp.privacy import HockeyStick
 from pytest_dp.running.deadline import Deadline
 from pytest_dp.running.generator_stand_ins import CannotInstrument
