@@ -193,12 +193,12 @@ class DerivedLosses:
 
     @property
     def gaussian_is_above(self) -> bool:
-        """True if Gaussian noise moves alike on all paths, by more than the claim allows.
+        """True if Gaussian noise alone has to move, by more than the claim allows.
 
         That the loss is as large is not known, only likely.
         """
         bound = self.bound_above
-        return bound is not None and bound.mu > 0 == bound.pure and not bound.varies
+        return bound is not None and bound.mu > 0 == bound.pure
 
     @property
     def by_rounding(self) -> bool:

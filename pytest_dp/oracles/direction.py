@@ -238,7 +238,7 @@ class Direction:
         losses = {round(each.pure, 9) for each in bounds}
         if 2 * new_late > NEW_PATHS * len(self._numbers_by_path) and len(losses) > MAX_LOSSES:
             bound = replace(bound, pure=sum(by_line.values()))
-        return CheckedShifts(replace(bound, varies=len(shifts) > 1), self._numbers_by_path)
+        return CheckedShifts(bound, self._numbers_by_path)
 
     def _cheapest_shift_of_path(self, numbers: Numbers, ours: ReplayedRun) -> Shift:
         """Return the cheapest shift with which the target takes the path of a run on the source.

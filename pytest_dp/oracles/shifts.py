@@ -8,7 +8,7 @@ all shifts that do, the one with the smallest loss is the solution of a linear p
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,8 +22,6 @@ from pytest_dp.outputs.flatten import flatten
 from pytest_dp.outputs.raised import Raised
 from pytest_dp.privacy import Guarantee, RenyiDP
 from pytest_dp.privacy.concentrated import GaussianDP
-from pytest_dp.privacy.conversions import pure_to_gdp, pure_to_zcdp
-from pytest_dp.privacy.guarantees import LARGEST_EPS
 from pytest_dp.running.generator_stand_ins import CannotInstrument
 from pytest_dp.running.laws import (
     EXPONENTIAL,
@@ -64,8 +62,6 @@ class LossBound:
     there is no bound."""
     mu: float
     """The norm of the shift of Gaussian draws, in standard deviations."""
-    varies: bool = False
-    """Whether the shift differs between paths of the mechanism."""
     replay: Any = field(default=None, repr=False, compare=False)
     """The replay in which the loss is largest: its pairing, numbers and shift; None if unknown."""
 
@@ -84,32 +80,17 @@ class LossBound:
     def parameter_of(self, guarantee: Guarantee) -> float:
         """Return a bound on the parameter of a guarantee; raise CannotInstrument if none is known.
 
-        Rényi divergences and trade-off functions of independent draws compose. Where the shift
-        depends on the path, Gaussian and other draws are not independent given the shift.
+        Rényi divergences and trade-off functions of independent Gaussian draws compose; beside
+        other draws, only ε and δ are bounded.
         """
         if guarantee.parameter == "eps":
             return self.eps_at(guarantee.delta)
-        mixed = self.varies and self.pure and self.mu
         known = isinstance(guarantee, RenyiDP) or guarantee.parameter in ("mu", "rho")
-        if mixed or guarantee.delta or not known:
+        if self.pure or guarantee.delta or not known:
             raise CannotInstrument(f"no bound on {guarantee.parameter} follows from the alignment")
         if isinstance(guarantee, RenyiDP):
-            return max(self._renyi_divergence(order) / unit for order, unit in guarantee.units)
-        if guarantee.parameter == "mu":
-            return math.hypot(_convert_pure(pure_to_gdp, self.pure), self.mu)
-        return _convert_pure(pure_to_zcdp, self.pure) + self.mu**2 / 2
-
-    def _renyi_divergence(self, order: float) -> float:
-        """Return a bound in nats on the Rényi divergence of an order above 1."""
-        pure = _convert_pure(pure_to_zcdp, self.pure)
-        return min(self.pure, order * pure) + order * self.mu**2 / 2
-
-
-def _convert_pure(convert: Callable[[float], float], pure: float) -> float:
-    """Return a pure loss in another parameter; infinite where it is larger than any claim."""
-    if not pure:
-        return 0.0
-    return convert(pure) if pure <= LARGEST_EPS else math.inf
+            return max(order * self.mu**2 / 2 / unit for order, unit in guarantee.units)
+        return self.mu if guarantee.parameter == "mu" else self.mu**2 / 2
 
 
 def largest_bound(bounds: Sequence[LossBound]) -> LossBound:
@@ -117,7 +98,6 @@ def largest_bound(bounds: Sequence[LossBound]) -> LossBound:
     return LossBound(
         max(bound.pure for bound in bounds),
         max(bound.mu for bound in bounds),
-        any(bound.varies for bound in bounds),
         max(bounds, key=lambda bound: bound.pure + bound.mu).replay,
     )
 
