@@ -28,8 +28,8 @@ from pytest_dp.oracles.alignment import (
     replays_of_each,
 )
 from pytest_dp.oracles.checking import TOO_FEW_RUNS, Memory
-from pytest_dp.oracles.enumerated import EnumeratedPair, compare
-from pytest_dp.oracles.enumerating import law_of
+from pytest_dp.oracles.enumerated import EnumeratedPair, compare_laws
+from pytest_dp.oracles.enumerating import enumerate_law
 from pytest_dp.oracles.shifts import LossBound
 from pytest_dp.pairs import Pair
 from pytest_dp.privacy import Guarantee
@@ -104,13 +104,13 @@ class Enumerator:
     def enumerate_pair(self, inputs: tuple[Any, Any], deadline: Deadline) -> EnumeratedPair:
         """Return the loss on a pair; raise CannotInstrument, or what the mechanism raises."""
         on_d, on_d2 = (self._law_of_outputs(data, deadline) for data in inputs)
-        return compare(on_d, on_d2)
+        return compare_laws(on_d, on_d2)
 
     def _law_of_outputs(self, data: Any, deadline: Deadline) -> Any:
         frozen = Input(data).frozen
         key = id(data) if frozen is None else frozen
         if key not in self._laws:  # with the data, of which no other object may get the id
-            self._laws[key] = data, law_of(self._call, data, deadline)
+            self._laws[key] = data, enumerate_law(self._call, data, deadline)
         return self._laws[key][1]
 
 

@@ -220,7 +220,7 @@ class Smooth(Deferred):
             return ufunc(*map(objects, inputs))
         plain = [value.item() if isinstance(value, np.ndarray) else value for value in inputs]
         if ufunc.nout != 1:
-            self.value(f"np.{ufunc.__name__} of a draw")
+            self.refuse(f"np.{ufunc.__name__} of a draw")
         values = [value.values if is_draw(value) else value for value in plain]
         return Smooth(self.instrument, np.asarray(ufunc(*values), float))
 

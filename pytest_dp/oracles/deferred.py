@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -50,6 +50,11 @@ def operators(function: Function, by: str = "combined") -> tuple[Function, Funct
     )
 
 
+def refusal_of(reason: str) -> tuple[Function, Function]:
+    """Return methods for an operator, on either side, that refuse it."""
+    return (lambda self, _: self.refuse(reason),) * 2
+
+
 class Deferred:
     """A function of draws; what it is not made for, it refuses."""
 
@@ -59,11 +64,11 @@ class Deferred:
     def __init__(self, instrument: Instrument) -> None:
         self.instrument = instrument
 
-    # What kinds of deferred numbers do in their own ways
-
-    def value(self, reason: str) -> Any:
-        """Return a plain number where it can be one; else refuse, for the reason given."""
+    def refuse(self, reason: str) -> NoReturn:
+        """Raise CannotInstrument, as the mechanism needs a value that the number does not have."""
         self.instrument.refuse(reason)
+
+    # Methods of subclasses
 
     def combined(self, other: Any, function: Function) -> Any:
         """Return a function of the number and another one; NotImplemented if that is none."""
@@ -82,17 +87,13 @@ class Deferred:
             return difference
         return difference.is_above(equal=bool(by(0, 0)))
 
-    def by_value(self, other: Any, function: Function) -> Any:  # noqa: ARG002
-        """Return a function of its value and another one, where it has few."""
-        return self.value(f"{function.__name__.strip('_')} of a draw")
-
     def __trunc__(self) -> Any:
-        return self.value("a draw is rounded")
+        self.refuse("a draw is rounded")
 
     __floor__ = __ceil__ = __trunc__
 
     def __round__(self, digits: int | None = None) -> Any:
-        return self.value("a draw is rounded")
+        self.refuse("a draw is rounded")
 
     # What follows from these
 
@@ -103,12 +104,10 @@ class Deferred:
     __floordiv__, __rfloordiv__ = operators(operator.floordiv)
     __mod__, __rmod__ = operators(operator.mod)
     __pow__, __rpow__ = operators(operator.pow)
-    __and__, __rand__ = operators(operator.and_, "by_value")
-    __or__, __ror__ = operators(operator.or_, "by_value")
-    __xor__, __rxor__ = operators(operator.xor, "by_value")
-    __lshift__, __rlshift__ = operators(operator.lshift, "by_value")
-    __rshift__, __rrshift__ = operators(operator.rshift, "by_value")
-    __divmod__, __rdivmod__ = operators(divmod, "by_value")
+    __and__, __rand__ = refusal_of("bits of a draw")
+    __or__, __ror__ = __xor__, __rxor__ = __and__, __rand__
+    __lshift__, __rlshift__ = __rshift__, __rrshift__ = __and__, __rand__
+    __divmod__, __rdivmod__ = refusal_of("divmod of a draw")
     __lt__, __gt__ = operators(operator.lt, "compared")
     __le__, __ge__ = operators(operator.le, "compared")
 
@@ -119,7 +118,7 @@ class Deferred:
         return np.bool_(not equal) if isinstance(equal, np.bool_) else not equal
 
     def __hash__(self) -> int:
-        return hash(self.value(HASHED))
+        self.refuse(HASHED)
 
     def __bool__(self) -> bool:
         return bool(self.__ne__(0))
@@ -131,23 +130,23 @@ class Deferred:
         return -self if self < 0 else self  # type: ignore[operator]
 
     def __float__(self) -> float:
-        return float(self.value(PLAIN))
+        self.refuse(PLAIN)
 
     def __int__(self) -> int:
         whole = self.__trunc__()
-        return int(whole.value(HELD) if is_draw(whole) else whole)
+        return whole.refuse(HELD) if is_draw(whole) else int(whole)
 
     def __index__(self) -> int:
-        return operator.index(self.value("index by a draw"))
+        self.refuse("index by a draw")
 
     def __repr__(self) -> str:
-        return repr(self.value(TEXT))
+        self.refuse(TEXT)
 
     def __format__(self, how: str) -> str:
-        return format(self.value(TEXT), how)
+        self.refuse(TEXT)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return operator.pos, (self.value("copy of a draw"),)
+        self.refuse("copy of a draw")
 
     def __copy__(self) -> Any:
         return self
@@ -171,8 +170,7 @@ class Deferred:
                 return unary(name, self)
             if name in BY_OPERATORS:
                 return ufunc(*map(objects, inputs))
-        plain = [each.value(f"np.{name} of a draw") if is_draw(each) else each for each in inputs]
-        return getattr(ufunc, method)(*plain, **keywords)
+        return self.refuse(f"np.{name} of a draw")
 
 
 def unary(name: str, draw: Any) -> Any:

@@ -1,4 +1,8 @@
-"""Pairs of inputs whose outputs are enumerated: all outcomes, with their probabilities."""
+"""Losses on pairs of inputs whose outcomes are enumerated, with their probabilities.
+
+All combinations of the values of independent parts of an output, such as bits that are flipped one
+by one, may be too many to enumerate, but not the values of each part (`Factors`).
+"""
 
 from __future__ import annotations
 
@@ -46,7 +50,7 @@ quarter; that of exponential tails is known to a part in ten thousand."""
 
 @dataclass(frozen=True)
 class Distribution:
-    """Outputs, no two of them equal, and what is known of their probabilities."""
+    """The outcomes of a mechanism on an input, and bounds on their probabilities."""
 
     outcomes: tuple[Any, ...]
     """One of each set of equal outputs."""
@@ -68,7 +72,7 @@ class Distribution:
 def group_outputs(
     outputs: Sequence[Any], weights: Sequence[Weight], residual: Weight, rounding: float
 ) -> Distribution:
-    """Return the distribution of the outputs of paths, of which some may be equal.
+    """Return the distribution of outputs, which adds up the weights of equal ones.
 
     Raises CannotInstrument if outputs cannot be compared by value.
     """
@@ -95,11 +99,11 @@ class PairProbabilities:
     """Probabilities of the same outcomes on two inputs."""
 
     marks: Ints
-    """Of each outcome."""
+    """The hash of each outcome."""
     p: Floats
-    """Lower bounds on its probability on D."""
+    """A lower bound on the probability of each on D."""
     q: Floats
-    """The same on D'."""
+    """A lower bound on the probability of each on D'."""
     residuals: tuple[float, float]
     """The probability on D and on D' that was not enumerated, which any outcomes may have."""
     rounding: float
@@ -107,7 +111,7 @@ class PairProbabilities:
 
     @property
     def swapped(self) -> PairProbabilities:
-        """The other direction: D' in the place of D."""
+        """The probabilities with D and D' exchanged."""
         return PairProbabilities(self.marks, self.q, self.p, self.residuals[::-1], self.rounding)
 
 
@@ -123,7 +127,7 @@ def pair_probabilities(on_d: Distribution, on_d2: Distribution) -> PairProbabili
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """Bounds on eps in one direction of a pair."""
+    """Bounds on eps in nats in one direction of a pair, for a given delta."""
 
     lower: float
     upper: float
@@ -131,11 +135,11 @@ class Loss:
     extra_delta: float
     """By outputs that were not enumerated; 0 where all were."""
     error: float
-    """Of `upper`, by rounding."""
+    """Error of `upper` by rounding."""
 
 
 def delta_of(stick: HockeyStick, pair: PairProbabilities) -> tuple[float, float]:
-    """Return bounds on how much P exceeds ``exp(eps) Q`` on the worst set of outcomes."""
+    """Return bounds on the largest amount by which P exceeds ``exp(eps) Q`` on any set."""
     factor = math.exp(stick.eps)
     worst = pair.p > factor * pair.q
     p, q = math.fsum(pair.p[worst]), math.fsum(pair.q[worst])
@@ -145,7 +149,7 @@ def delta_of(stick: HockeyStick, pair: PairProbabilities) -> tuple[float, float]
 
 
 def eps_at(delta: float, pair: PairProbabilities) -> Loss:
-    """Return the smallest eps for which P exceeds ``exp(eps) Q`` by at most `delta`, in nats.
+    """Return bounds on the smallest eps for which P exceeds ``exp(eps) Q`` by at most `delta`.
 
     Source: the hockey-stick divergence is piecewise linear in exp(eps), with a corner at each ratio
     of probabilities.
@@ -185,7 +189,7 @@ def evidence_against_distribution(marks: Ints, distribution: Distribution) -> fl
 
 @dataclass(frozen=True)
 class EnumeratedPair:
-    """By the distributions on D and on D'."""
+    """The loss on a pair by the distributions of outputs on D and on D'."""
 
     distributions: tuple[Distribution, Distribution]
     mode: ClassVar[Mode] = "exact"
@@ -194,27 +198,33 @@ class EnumeratedPair:
 
     @cached_property
     def ways(self) -> tuple[PairProbabilities, PairProbabilities]:
-        """In both directions."""
+        """The probabilities from D to D', and from D' to D."""
         pair = pair_probabilities(*self.distributions)
         return pair, pair.swapped
 
     @property
     def residual(self) -> float:
-        """The probability of outcomes that are not known."""
+        """The probability of outcomes that were not enumerated."""
         return max(distribution.residual for distribution in self.distributions)
 
     @property
     def basis(self) -> str:
+        """The number of outcomes, in words for reports."""
         count, residual = len(self.ways[0].marks), self.residual
         missing = f", all but a probability of {residual:.0e}" if residual else ""
         return f"{plural(count, 'outcome')}{missing}"
 
     @cached_property
     def by_rounding(self) -> bool:
+        """True if numbers in two outcomes differ by rounding errors alone."""
         outcomes = [o for distribution in self.distributions for o in distribution.outcomes]
         return any(map(differ_by_rounding, tabulate(outcomes).numbers.T))
 
     def eps_at(self, delta: float) -> tuple[float, float]:
+        """Return the smallest eps in nats beside a delta, and its error.
+
+        Raises CannotInstrument if outcomes that were not enumerated may make it larger.
+        """
         if (
             not delta
             and self.residual
@@ -228,14 +238,15 @@ class EnumeratedPair:
         return max(loss.upper for loss in losses), error + beside
 
     def delta_at(self, eps: float) -> tuple[float, float]:
+        """Return bounds on the smallest delta beside an eps in nats."""
         bounds = [delta_of(HockeyStick(eps, 0.0), way) for way in self.ways]
         lower, upper = map(max, zip(*bounds, strict=True))
         return max(lower, 0.0), min(max(upper, 0.0), 1.0)
 
     def evidence_against(self, side: int, outputs: Outputs) -> float:
-        """Return the evidence that outputs are not from the distribution of one side.
+        """Return the log e-value against outputs of one side being from its distribution.
 
-        Raise CannotInstrument if an enumerated exception never came: the mechanism may need a real
+        Raises CannotInstrument if an enumerated exception never came: the mechanism may need a real
         generator.
         """
         distribution, marks = self.distributions[side], hashes(tabulate(list(outputs)))
@@ -246,9 +257,9 @@ class EnumeratedPair:
 
 
 def _grows_in_the_tail(way: PairProbabilities, residual: float) -> bool:
-    """Return whether rare outcomes lose more: then what was left out may lose anything.
+    """Return whether rare outcomes lose more than likely ones: then rarer ones may lose anything.
 
-    Of those that are so rare that the rest would matter, no loss is known.
+    Outcomes that are hardly likelier than the residual, of which no loss is known, do not count.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         loss = np.abs(np.log(way.p) - np.log(way.q))
@@ -269,12 +280,12 @@ def differ_by_rounding(numbers: Floats) -> bool:
 
 
 Key = tuple[tuple[str, Any], ...]
-"""Types and values of some numbers of an output."""
+"""Types and values of some leaves of an output."""
 
 
 @dataclass(frozen=True, slots=True)
 class Factors:
-    """The laws of independent parts of an output, by the places of their numbers in it."""
+    """The laws of independent parts of an output, by the places of their leaves in the output."""
 
     structure: Hashable
     parts: dict[tuple[int, ...], dict[Key, Weight]]
@@ -283,7 +294,7 @@ class Factors:
 
 @dataclass(frozen=True)
 class FactoredPair(EnumeratedPair):
-    """By the distributions of those parts of outputs that differ between D and D'."""
+    """The loss on a pair by those parts of outputs whose laws differ between D and D'."""
 
     structures: tuple[Hashable, Hashable]
     places: tuple[int, ...]
@@ -292,6 +303,7 @@ class FactoredPair(EnumeratedPair):
         return super().evidence_against(side, [self._part_of(side, each) for each in outputs])
 
     def _part_of(self, side: int, output: Any) -> Any:
+        """Return the leaves of those parts; a text if the output has another structure."""
         leaves: list[Any] = []
         known = not isinstance(output, Raised)
         if known and flatten_output(output, leaves) == self.structures[side]:
@@ -299,8 +311,11 @@ class FactoredPair(EnumeratedPair):
         return "another structure"
 
 
-def compare(on_d: Distribution | Factors, on_d2: Distribution | Factors) -> EnumeratedPair:
-    """Return what the laws of outputs on two inputs say; raises CannotInstrument if nothing."""
+def compare_laws(on_d: Distribution | Factors, on_d2: Distribution | Factors) -> EnumeratedPair:
+    """Return the loss on a pair by the laws of outputs on D and D'.
+
+    Raises CannotInstrument if the laws of parts are not of the same parts.
+    """
     if isinstance(on_d, Distribution) and isinstance(on_d2, Distribution):
         return EnumeratedPair((on_d, on_d2))
     if isinstance(on_d, Distribution) or isinstance(on_d2, Distribution):
@@ -344,7 +359,10 @@ def have_equal_laws(one: dict[Key, Weight], other: dict[Key, Weight]) -> bool:
 
 
 def flatten_output(output: Any, leaves: list[Any]) -> Hashable:
-    """Return the structure of an output, whose numbers are added to `leaves`."""
+    """Add the leaves of an output to a list, and return the structure that they have in it.
+
+    Raises CannotInstrument if the output holds an object of another type.
+    """
     if is_draw(output):
         leaves.append(output)
         return "number"
@@ -375,5 +393,5 @@ def flatten_output(output: Any, leaves: list[Any]) -> Hashable:
 
 
 def _as_float(element: Any) -> Any:
-    """Return an element of an array, whose numbers are all of one type."""
+    """Return an element of an array, as a float if it is a number."""
     return float(element) if isinstance(element, bool | int) and abs(element) < 2**53 else element

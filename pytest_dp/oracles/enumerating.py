@@ -79,36 +79,30 @@ def has_open_draw(output: Any, depth: int = MAX_DEPTH) -> bool:
 def enumerate_outputs(call: Call, data: Any, deadline: Deadline) -> Distribution:
     """Return the distribution of a mechanism's outputs on an input, each run being of a new copy.
 
-    What is not enumerated after `MAX_WORK` is residual. Raises CannotInstrument if its paths cannot
-    be enumerated, are too many, or take too long.
+    Outcomes that are not enumerated after `MAX_WORK` are residual. Where draws are compared with
+    each other, the first is the shared one (`Enumeration`). Raises CannotInstrument if the paths
+    cannot be enumerated, are too many, or take too long.
     """
+
+    def enumerate_by(instrument: Enumeration) -> Distribution:
+        with enumeration(instrument, deadline):
+            paths = Paths(call, data, instrument)
+            paths.explore(deadline)
+            return paths.distribution()
+
     try:
-        return _distribution(Paths(call, data), deadline)
+        return enumerate_by(Enumeration())
     except CannotInstrument as reason:
         if str(reason) not in (COMBINED, COMPARED):
             raise
-    return _by_shared_draw(call, data, deadline)
-
-
-def _by_shared_draw(call: Call, data: Any, deadline: Deadline) -> Distribution:
-    """Return the distribution where draws are compared with the first one.
-
-    Where comparisons put kinks into integrands shows in a first round.
-    """
     first = Enumeration(shared=True)
-    _distribution(Paths(call, data, first), deadline)
-    return _distribution(Paths(call, data, Enumeration(shared=True, found=first)), deadline)
-
-
-def _distribution(paths: Paths, deadline: Deadline) -> Distribution:
-    with enumeration(paths.instrument, deadline):
-        paths.explore(deadline)
-        return paths.distribution()
+    enumerate_by(first)  # which shows where comparisons put kinks into integrands
+    return enumerate_by(Enumeration(shared=True, found=first))
 
 
 @contextmanager
 def enumeration(instrument: Enumeration, deadline: Deadline) -> Iterator[None]:
-    """Put an instrument in place for runs; raises CannotInstrument where they cannot be made."""
+    """Put an instrument in place for runs; raise CannotInstrument if copies or time run out."""
     try:
         with apply_instrument(instrument, deadline):
             yield
@@ -121,11 +115,11 @@ def enumeration(instrument: Enumeration, deadline: Deadline) -> Iterator[None]:
 
 
 class Paths:
-    """The runs of an enumeration.
+    """The runs of an enumeration along the paths of a mechanism on one input.
 
     `outputs` and `weights` are those of paths that came to an end; `left` and `abandoned` are the
-    weights of paths that were not run, and of those that were given up. `inexact` is the most
-    rounded choices on a path.
+    probabilities of paths that were not run, and of those that were given up. `inexact` is the
+    largest number of rounded choices on a path.
     """
 
     def __init__(
@@ -149,7 +143,10 @@ class Paths:
     def explore(
         self, deadline: Deadline, path_of: Callable[[tuple[int, ...]], Path] = Path
     ) -> None:
-        """Run along all paths, or as many as there is work for; raises OutOfTime."""
+        """Run along all paths, or as many as there is work for, and keep their outputs.
+
+        Raises OutOfTime, and CannotInstrument if a run cannot be enumerated.
+        """
         for _, _, left in explore_paths(self._run, path_of):
             self.left = left
             if self._are_done():
@@ -158,6 +155,7 @@ class Paths:
                 raise OutOfTime
 
     def _run(self, path: Path) -> None:
+        """Run a copy of the mechanism along a path, and keep its output and weight."""
         instrument = self.instrument
         instrument.start(path)
         self.runs += 1
@@ -180,9 +178,9 @@ class Paths:
         self.weights.append(path.weight)
 
     def _are_done(self) -> bool:
-        """Return whether enough is known, or no more will be.
+        """Return whether nearly all of the probability is enumerated, or the work is used up.
 
-        Raises CannotInstrument if too little is known after so much work.
+        Raises CannotInstrument if too little of it is enumerated after so much work.
         """
         left, work = float(self.left + self.abandoned), self.runs + self.choices / 10
         while work >= self._next[0]:
@@ -192,20 +190,21 @@ class Paths:
         return left <= UNKNOWN_LEFT or work >= MAX_WORK
 
     def distribution(self) -> Distribution:
+        """Return the distribution of the outputs of the paths that were run."""
         residual = max(self.left, 0) + self.abandoned
         return group_outputs(self.outputs, self.weights, residual, self.rounding)
 
     @property
     def rounding(self) -> float:
-        """The relative error of weights."""
-        return self.inexact * (WEIGHT_ERROR)
+        """The relative error of the weights."""
+        return self.inexact * WEIGHT_ERROR
 
 
 # Outputs of independent parts
 
 
-def law_of(call: Call, data: Any, deadline: Deadline) -> Distribution | Factors:
-    """Return the law of a mechanism's outputs on an input.
+def enumerate_law(call: Call, data: Any, deadline: Deadline) -> Distribution | Factors:
+    """Return the law of a mechanism's outputs on an input, or the laws of independent parts.
 
     Raises CannotInstrument if neither outputs nor their parts can be enumerated.
     """
@@ -218,9 +217,10 @@ def law_of(call: Call, data: Any, deadline: Deadline) -> Distribution | Factors:
 
 
 class FixedPath(Path):
-    """A path on which all choices but some are made by a seed, each branch as often as others.
+    """A path whose choices a seed makes, by equal probabilities, but for `free` choices.
 
-    The choice `changed` is another one than without. `seen` has the weights of all choices.
+    At the choice `changed`, it takes another branch than the seed says. `seen` has the weights of
+    the branches at all choices.
     """
 
     def __init__(
@@ -249,9 +249,11 @@ class FixedPath(Path):
 
 
 def factor_laws(call: Call, data: Any, deadline: Deadline) -> Factors:
-    """Return the laws of independent parts of outputs.
+    """Return the laws of independent parts of outputs on an input.
 
-    Raises CannotInstrument if there are none, or they cannot be enumerated.
+    Runs in which single choices differ show which parts of an output a choice changes; the law of
+    each part has to be the same whatever the other choices are. Raises CannotInstrument if there
+    are no such parts, or they cannot be enumerated.
     """
     runs = _Runs(call, data, deadline)
     with enumeration(runs.instrument, deadline):
@@ -261,7 +263,10 @@ def factor_laws(call: Call, data: Any, deadline: Deadline) -> Factors:
             raise CannotInstrument(TOO_MANY)
         parts = {}
         for choices, places in blocks:
-            laws = [runs.law_of(choices, places, seed, plain[seed][0]) for seed in range(OTHERS)]
+            laws = [
+                runs.law_of_part(choices, places, seed, leaves)
+                for seed, (leaves, _) in enumerate(plain[:OTHERS])
+            ]
             if not all(have_equal_laws(laws[0], law) for law in laws[1:]):
                 raise CannotInstrument(DEPENDENT)
             parts[places] = laws[0]
@@ -273,9 +278,9 @@ Plain = tuple[list[Any], list[Sequence[Weight]]]
 
 
 def _blocks_of(runs: _Runs, plain: Sequence[Plain]) -> list[tuple[set[int], tuple[int, ...]]]:
-    """Return choices and the places of leaves that they change, none of which are in two blocks.
+    """Return blocks of choices, and the places of the leaves that they change; no two overlap.
 
-    A choice belongs to those whose probabilities it changes.
+    Choices whose probabilities another choice changes are in its block.
     """
     leaves, choices = len(plain[0][0]), runs.choices or 0
     blocks = [{number} for number in range(leaves + choices)]  # choices are numbered after leaves
@@ -295,7 +300,7 @@ def _blocks_of(runs: _Runs, plain: Sequence[Plain]) -> list[tuple[set[int], tupl
 
 
 class _Runs:
-    """Runs along paths that are fixed but for some choices; all make equally many of them."""
+    """Runs along paths that a seed fixes but for some choices; all have equally many choices."""
 
     def __init__(self, call: Call, data: Any, deadline: Deadline) -> None:
         self.instrument, self.rounding = Enumeration(), 0.0
@@ -307,7 +312,11 @@ class _Runs:
     def outcomes(
         self, seed: int, free: Collection[int] = (), changed: int | None = None
     ) -> list[tuple[list[Any], Weight]]:
-        """Return the leaves of outputs on all paths, and the weights of these."""
+        """Run along all paths with these free choices; return the leaves of outputs, and weights.
+
+        Raises CannotInstrument if paths have other numbers of choices than before, or outputs
+        another structure.
+        """
         paths = Paths(self._call, self._data, self.instrument)
 
         def path_of(prefix: tuple[int, ...]) -> Path:
@@ -329,14 +338,14 @@ class _Runs:
             found.append((leaves, weight))
         return found
 
-    def law_of(
+    def law_of_part(
         self,
         choices: Collection[int],
         places: tuple[int, ...],
         seed: int,
         plain: Sequence[Any],
     ) -> dict[Key, Weight]:
-        """Return the law of some leaves by choices that change no others."""
+        """Return the law of the leaves at some places by choices that change no other leaves."""
         law: dict[Key, Weight] = {}
         for leaves, weight in self.outcomes(seed, choices):
             key = key_of_leaves(leaves, places)
@@ -347,6 +356,7 @@ class _Runs:
 
 
 def _find_changed(leaves: Sequence[Any], before: Sequence[Any]) -> set[int]:
+    """Return the places at which two lists differ."""
     return {
         at
         for at, (one, other) in enumerate(zip(leaves, before, strict=True))

@@ -159,8 +159,8 @@ class Unpicklable:
 
 def test_a_law_belongs_to_its_data_however_short_they_live(monkeypatch):
     """Data that cannot be pickled are known by their id, which another object may get."""
-    monkeypatch.setattr(known_losses, "law_of", lambda call, data, deadline: data.number)
-    monkeypatch.setattr(known_losses, "compare", lambda one, other: (one, other))
+    monkeypatch.setattr(known_losses, "enumerate_law", lambda call, data, deadline: data.number)
+    monkeypatch.setattr(known_losses, "compare_laws", lambda one, other: (one, other))
     enumerator = known_losses.Enumerator(call_of(abs))
     for number in range(50):
         inputs = Unpicklable(number), Unpicklable(-number)

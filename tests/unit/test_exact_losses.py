@@ -16,7 +16,7 @@ from exact import call_of, loss
 from benchmarks.mechanisms import bloom_filter, one_time_rappor, rappor, truncated_geometric
 from pytest_dp import audit
 from pytest_dp.oracles.enumerated import (
-    compare,
+    compare_laws,
     delta_of,
     eps_at,
     group_outputs,
@@ -162,7 +162,7 @@ def law(mechanism, data=0):
 
 
 def pair(mechanism, one=0, other=1):
-    return compare(law(mechanism, one), law(mechanism, other))
+    return compare_laws(law(mechanism, one), law(mechanism, other))
 
 
 def four_bits(x, rng):
