@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
-from pytest_dp.data.builtin import Columns, FrozenSet, List, Set, String, Tuple
-from pytest_dp.data.conversion import kind_of, left_out, rebuilt, records_of
+from pytest_dp.data.conversion import (
+    Columns,
+    FrozenSet,
+    List,
+    Set,
+    String,
+    Tuple,
+    kind_of,
+    left_out,
+    rebuilt,
+    records_of,
+)
 from pytest_dp.data.describing import describe, describe_record
 from pytest_dp.data.equality import key
 from pytest_dp.data.libraries import (

@@ -7,11 +7,10 @@ of pandas is no data: what is made has a new one.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, ClassVar
+from typing import Any
 
-from pytest_dp.data.describing import describe
 from pytest_dp.data.types import OfLibrary, Writer
 
 
@@ -40,11 +39,6 @@ class NumpyArray(OfLibrary):
 
     def records(self, value: Any) -> list[Any]:
         return list(value.tolist())
-
-    def by_column(self, value: Any) -> Iterator[Any]:
-        if value.dtype.names:
-            return iter([value[name] for name in value.dtype.names] if value.ndim == 1 else [])
-        return iter([value] if value.ndim == 1 else value.reshape(len(value), -1).T)
 
     def join_rows(self, datasets: Sequence[Any]) -> Any:
         return datasets[0] if len(datasets) == 1 else self.module.concatenate(datasets)
@@ -81,9 +75,6 @@ class NumpyArray(OfLibrary):
         known = value.dtype.kind in "bifc" and self.module.array(cells).dtype == value.dtype
         return f"{numpy}.array({writer.text(cells)}{'' if known else f', dtype={written}'})"
 
-    def words(self, detail: Any) -> str:
-        return f"an array with records of shape {detail}"
-
 
 def _blank(array: Any, numpy: Any) -> None:
     """Fill an array with missing values."""
@@ -100,32 +91,20 @@ def _blank(array: Any, numpy: Any) -> None:
 class _Table(OfLibrary):
     """Rows of named columns."""
 
-    title: ClassVar[str]
-
     def columns(self, value: Any) -> list[Any]:
         return list(value.columns)
-
-    def words(self, detail: Any) -> str:
-        return f"{self.title} with the columns {describe(list(detail))}"
 
 
 class _Series(OfLibrary):
     """Values of one type that go by one name."""
 
     class_name, vector = "Series", True
-    title: ClassVar[str]
 
     def detail(self, value: Any) -> Any:
         return value.name
 
     def records(self, value: Any) -> list[Any]:
         return list(value.to_list())
-
-    def by_column(self, value: Any) -> Iterator[Any]:
-        return iter([value.to_numpy()])
-
-    def words(self, detail: Any) -> str:
-        return self.title if detail in (None, "") else f"{self.title} named {detail!r}"
 
 
 class _Pandas(OfLibrary):
@@ -170,14 +149,11 @@ class DataFrame(_Pandas, _Table):
     """A data frame."""
 
     class_name = "DataFrame"
-    name, brackets, title = "DataFrame", ("DataFrame(", ")"), "a data frame"
+    name, brackets = "DataFrame", ("DataFrame(", ")")
 
     def records(self, value: Any) -> list[Any]:
         columns = [value.iloc[:, at].tolist() for at in range(len(value.columns))]
         return list(zip(*columns, strict=True)) if columns else [()] * len(value)
-
-    def by_column(self, value: Any) -> Iterator[Any]:
-        return (value.iloc[:, at].to_numpy() for at in range(len(value.columns)))
 
     def rebuilt(self, example: Any, records: Sequence[Any]) -> Any:
         pandas = self.module
@@ -205,7 +181,7 @@ class DataFrame(_Pandas, _Table):
 class Series(_Series, _Pandas):
     """A series."""
 
-    name, brackets, title = "Series", ("Series([", "])"), "a Series"
+    name, brackets = "Series", ("Series([", "])")
 
     def rebuilt(self, example: Any, records: Sequence[Any]) -> Any:
         return self.module.Series(list(records), dtype=example.dtype, name=example.name)
@@ -238,16 +214,13 @@ class PolarsFrame(_Polars, _Table):
     """A data frame of polars."""
 
     class_name = "DataFrame"
-    name, brackets, title = "pl.DataFrame", ("pl.DataFrame(", ")"), "a polars data frame"
+    name, brackets = "pl.DataFrame", ("pl.DataFrame(", ")")
 
     def content(self, value: Any) -> str:
         return str(value.schema)
 
     def records(self, value: Any) -> list[Any]:
         return list(value.rows())
-
-    def by_column(self, value: Any) -> Iterator[Any]:
-        return (column.to_numpy() for column in value.iter_columns())
 
     def rebuilt(self, example: Any, records: Sequence[Any]) -> Any:
         columns = [
@@ -268,7 +241,7 @@ class PolarsFrame(_Polars, _Table):
 class PolarsSeries(_Series, _Polars):
     """A series of polars."""
 
-    name, brackets, title = "pl.Series", ("pl.Series([", "])"), "a polars Series"
+    name, brackets = "pl.Series", ("pl.Series([", "])")
 
     def content(self, value: Any) -> str:
         return str(value.dtype)
@@ -288,7 +261,7 @@ class ArrowTable(_Table):
     """A table of PyArrow."""
 
     library, class_name = "pyarrow", "Table"
-    name, brackets, title = "pa.Table", ("pa.table(", ")"), "a PyArrow table"
+    name, brackets = "pa.Table", ("pa.table(", ")")
     position = ".slice({}, 1)"
 
     def content(self, value: Any) -> str:
@@ -305,9 +278,6 @@ class ArrowTable(_Table):
 
     def take_rows(self, rows: Any, positions: Sequence[int]) -> Any:
         return rows.take(self.module.array(positions, type=self.module.int64()))
-
-    def by_column(self, value: Any) -> Iterator[Any]:
-        return (column.to_numpy() for column in value.columns)
 
     def rebuilt(self, example: Any, records: Sequence[Any]) -> Any:
         columns = []

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, ClassVar, Protocol
 
@@ -77,10 +77,6 @@ class DataType(ABC):
         """Return the columns of a table, for a description."""
         return [list(cells) for cells in zip(*self.records(value), strict=True)]
 
-    def by_column(self, value: Any) -> Iterator[Any]:  # noqa: ARG002
-        """Yield the columns as arrays or lists without making records; nothing by default."""
-        return iter(())
-
     def length(self, value: Any) -> int:
         """Return the number of records."""
         return len(value)
@@ -121,10 +117,6 @@ class DataType(ABC):
         If there is none, it raises any exception. What it makes is compared, so it may be wrong.
         """
         raise NotImplementedError
-
-    def words(self, detail: Any) -> str:  # noqa: ARG002
-        """Return a dataset with this `detail` in words, such as ``"a list"``."""
-        return f"a {self.name}"
 
 
 class OfLibrary(DataType):

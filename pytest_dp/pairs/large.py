@@ -14,6 +14,7 @@ from typing import Any
 
 from pytest_dp.data import kind_of
 from pytest_dp.data.conversion import joined_as, length
+from pytest_dp.data.fields import columns_of_records
 from pytest_dp.data.ordering import in_turn, representative_cells
 from pytest_dp.data.record_pool import Positions, RecordPool, ThinPool
 from pytest_dp.data.record_relations import AddRemoveOne, OfRecords
@@ -139,20 +140,14 @@ def kept_rows(dataset: Any, unit: Any = None) -> list[int]:
     assert data is not None
     order = Random(SEED).sample(range(length(dataset)), min(length(dataset), MAX_LOOKED))
     looked = sorted(order)
-    columns = islice(data.by_column(dataset), MAX_COLUMNS)
-    found = in_turn([_representative_rows(column, looked) for column in columns])
+    records = data.records(data.take_rows(data.join_rows([dataset]), looked))
+    columns = islice(columns_of_records(records), MAX_COLUMNS)
+    found = in_turn([looked[at] for at in representative_cells(column)] for column in columns)
     representative = islice(dict.fromkeys(found), MAX_REPRESENTATIVE)
     wanted = dict.fromkeys(chain(representative, order[:KEPT_ROWS]))
     if unit is None:
         return sorted(islice(wanted, KEPT_ROWS))
     return sorted(_whole_units(_owners(dataset, unit), wanted))
-
-
-def _representative_rows(column: Any, looked: Sequence[int]) -> list[int]:
-    """Return the positions of the rows that hold extremes of a column, or one of few values."""
-    values = _cells(column)
-    cells = values if len(looked) == len(values) else [values[at] for at in looked]
-    return [looked[at] for at in representative_cells(cells)]
 
 
 def _whole_units(units: Any, wanted: Iterable[int]) -> Iterator[int]:
@@ -167,17 +162,10 @@ def _whole_units(units: Any, wanted: Iterable[int]) -> Iterator[int]:
             yield from rows
 
 
-def _owners(dataset: Any, unit: Any) -> Any:
-    """Return the unit of each row, in order: a column of the dataset, where it has that name."""
+def _owners(dataset: Any, unit: Any) -> list[Any]:
+    """Return the unit of each row, in order; read from the column of that name, if there is one."""
     data = type_of(dataset)
     assert data is not None
-    names = data.columns(dataset)
-    if names is not None and not callable(unit) and unit in names:
-        for column in islice(data.by_column(dataset), names.index(unit), names.index(unit) + 1):
-            return _cells(column)
+    if not callable(unit) and unit in (data.columns(dataset) or ()):
+        return list(dataset[unit])
     return owners(dataset, data.records(dataset), unit)
-
-
-def _cells(column: Any) -> Any:
-    """Return a column as a list of Python objects."""
-    return column.tolist() if hasattr(column, "tolist") else column

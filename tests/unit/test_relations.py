@@ -94,7 +94,7 @@ def test_what_keeps_inputs_from_being_neighbours():
         (AddRemoveOne(), [1, 0], [2], "2 records only in D and 1 record only in D'"),
         (AddRemoveOne(), [1, 0], [0, 1], "they hold the same records"),
         (AddRemoveOne(), 3, 4, "D is of type int, which is not a dataset"),
-        (AddRemoveOne(), [1], "", "one is a list, the other a string"),
+        (AddRemoveOne(), [1], "", "one is a list, the other a str"),
         (
             AddRemoveOne(),
             {"a": [1], "b": [2, 3]},
