@@ -6,7 +6,6 @@ Entries are plain values that say the same on every machine.
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -40,9 +39,6 @@ RECORDED_EPS = (0.0, 0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0)
 """Values of eps at which a curve is put on record. More: files are longer; fewer: a curve may
 change between them unseen."""
 
-SAME_NUMBER = 1e-9
-"""Relative difference of numbers that count as one. Larger: a claim is weakened unseen; smaller:
-rounding counts as a change."""
 SAME_CURVE = 1e-6
 """Relative difference of deltas that count as one: those on record have nine digits. Larger: a
 claim is weakened unseen; smaller: rounding counts as a change."""
@@ -87,19 +83,21 @@ def make_entry(claim: Claim, settings: Settings, resolved: Promise | None = None
 
 
 def promise_of(given: Guarantee) -> Entry:
-    """Return a guarantee as plain values; of a function, its deltas at `RECORDED_EPS`."""
-    if isinstance(given, ApproximateDP):
-        return {"eps": given.eps} | ({"delta": given.delta} if given.delta else {})
-    if isinstance(given, ZeroConcentratedDP):
-        return {"rho": given.rho} | ({"delta": given.delta} if given.delta else {})
-    if isinstance(given, GaussianDP):
-        return {"mu": given.mu}
-    if isinstance(given, AttackAUC):
-        return {"auc": given.auc}
+    """Return a guarantee as plain values of nine digits; of a function, some of its deltas.
+
+    With nine digits, errors of rounding are no change.
+    """
+    if isinstance(given, ApproximateDP | ZeroConcentratedDP | GaussianDP | AttackAUC):
+        numbers = {given.parameter: given.claimed} | ({"delta": given.delta} if given.delta else {})
+        return {name: _nine_digits(number) for name, number in numbers.items()}
     if isinstance(given, RenyiDP):
-        return {"RenyiDP": [list(pair) for pair in given.bounds]}
-    values = [[eps, float(f"{given.delta_at(eps):.9g}")] for eps in RECORDED_EPS]
+        return {"RenyiDP": [[order, _nine_digits(bound)] for order, bound in given.bounds]}
+    values = [[eps, _nine_digits(float(given.delta_at(eps)))] for eps in RECORDED_EPS]
     return {"guarantee": str(given).partition("=")[2], "curve": values}
+
+
+def _nine_digits(number: float) -> float:
+    return float(f"{number:.9g}")
 
 
 def guarantee_of(promise: Mapping[str, Any]) -> Guarantee | None:
@@ -126,23 +124,12 @@ def promise_text(promise: Mapping[str, Any]) -> str:
 
 def compare_promises(old: Entry, new: Entry) -> str:
     """Return how a promise compares with that on record: a verdict, or empty if both are equal."""
-    if _is_close(old, new):
+    if old == new:
         return ""
     forth, back = _follows(old, new), _follows(new, old)
     if forth and back and guarantee_of(old) == guarantee_of(new):
         return ""
     return STRONGER if forth else WEAKER if back else OTHER
-
-
-def _is_close(old: Any, new: Any) -> bool:
-    """Return whether two promises are the same, up to rounding."""
-    if isinstance(old, dict) and isinstance(new, dict):
-        return old.keys() == new.keys() and all(_is_close(old[name], new[name]) for name in old)
-    if isinstance(old, list) and isinstance(new, list):
-        return len(old) == len(new) and all(map(_is_close, old, new))
-    if isinstance(old, int | float) and isinstance(new, int | float):
-        return math.isclose(old, new, rel_tol=SAME_NUMBER)
-    return bool(old == new)
 
 
 def _follows(asked: Entry, given: Entry) -> bool:
