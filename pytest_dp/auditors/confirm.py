@@ -55,7 +55,7 @@ from pytest_dp.running.sampler import Sampler
 from pytest_dp.statistics import count_tests
 from pytest_dp.statistics.count_tests import NOT_IID
 
-KEPT_FIELDS = "pairs", "proposed", "screened", "largest_movement", "largest_pair"
+KEPT_FIELDS = "pairs", "proposed"
 """Fields of a violation's result that hold of what is not confirmed. Given: what was looked at."""
 ADVICE = (
     "Claim a function that makes its own connection, cache or file each time it is called, or "

@@ -18,7 +18,6 @@ from pytest_dp.basics.reprs import on_one_line
 from pytest_dp.claiming.claim import Claim, Promise
 from pytest_dp.claiming.method_settings import Method, OneRun
 from pytest_dp.claiming.settings import Settings, unused_settings
-from pytest_dp.data import describe
 from pytest_dp.pairs import Pair, make_pair_source, resolve_promise
 from pytest_dp.pairs.sources import PairSource, Screened
 from pytest_dp.pairs.targets import check_relation
@@ -31,9 +30,6 @@ from pytest_dp.running.calling import Call, prepare
 from pytest_dp.running.deadline import OutOfTime
 from pytest_dp.running.generators import claim_seed
 from pytest_dp.running.sampler import Progress, Sampler
-
-MAX_SHOWN_INPUT = 120
-"""Characters of an input in the description of a pair. Longer ones hide how D and D' differ."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -161,14 +157,7 @@ class Session:
             "p_value": None,
             "e_value": None,
             "resolution": math.inf,
-            "screened": self.screened.screened,
         }
-        if self.screened.largest:
-            largest = self.screened.largest[0]
-            d1, d2 = (describe(data, MAX_SHOWN_INPUT) for data in largest.pair.inputs)
-            difference = f" ({largest.pair.difference})" if largest.pair.difference else ""
-            fields["largest_movement"] = largest.movement.loss
-            fields["largest_pair"] = f"D = {d1}, D' = {d2}{difference}"
         return AuditResult(
             verdict=verdict,
             claim=self.claim,

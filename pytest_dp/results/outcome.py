@@ -158,9 +158,6 @@ class Outcome:
     outside: str = ""
     pair_file: str = ""
     risks: tuple[Risk, ...] = ()
-    screened: int = 0
-    largest_movement: float | None = None
-    largest_pair: str = ""
     unreached: tuple[str, ...] = ()
 
 

@@ -210,15 +210,6 @@ class Result(Outcome):
         directory, and empty if there is none.
     risks : tuple of Risk
         For a claim about membership: the games of each record.
-    screened : int
-        Pairs of inputs inside the claim on which the mechanism was run with draws at fixed values,
-        to see how far its answer moves.
-    largest_movement : float or None
-        The largest movement of the answer among these pairs, in units of the loss that the noise
-        leaves: an estimate, which decides nothing. Infinite if something moves that no noise
-        covers; None if no pair was screened.
-    largest_pair : str
-        The pair on which the answer moves most, in words.
     unreached : tuple of str
         Lines of the mechanism's own code that no input reached which was tried, such as
         ``"stats.py:31"``; a pass is then at most fair.
