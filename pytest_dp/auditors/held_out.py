@@ -224,7 +224,7 @@ def movement_sentence(screened: Screened, guarantee: Guarantee) -> str:
 
 def describe_attack(bound: Bound, witness: Witness) -> str:
     """Return as text the event, its counts, and the interval of the loss that they show."""
-    loss = bound.guarantee.spanning(*(f"{end:.3g}" for end in bound.loss))
+    loss = bound.guarantee.text_of_range(*(f"{end:.3g}" for end in bound.loss))
     return f"{describe_counts(bound.counts, witness)}; {loss}"
 
 

@@ -383,8 +383,9 @@ class AnalyticCheck(KnownLosses):
     def suspicion(self) -> tuple[Estimate, str]:
         known, guarantee = self._loss_on_claim(), self.session.guarantee
         mode = self.derived.pairs[self.suspects()[0].number].mode
+        loss = guarantee.compared("=", f"{known.value:.3g}")
         return known, (
-            f"suspect: {mode} {guarantee.equal(f'{known.value:.3g}')}"
+            f"suspect: {mode} {loss}"
             f", above the claim of {guarantee.claimed:g}, and too few runs to show it: raise "
             "max_samples or max_seconds"
         )

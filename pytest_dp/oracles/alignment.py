@@ -269,7 +269,7 @@ def align_within_claim(
         raise CannotInstrument(f"not aligned: {reason}") from None
     value = found.bound.parameter_of(guarantee)
     if not is_within(found.bound):
-        bound = guarantee.equal(f"{value:.3g}")
+        bound = guarantee.compared("=", f"{value:.3g}")
         said = f"an alignment bounds the loss by {bound} only, above the claim"
         raise AboveClaim(said, found.bound)
     return found

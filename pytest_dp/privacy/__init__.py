@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pytest_dp.privacy.approximate import ApproximateDP, AttackAUC
+from pytest_dp.privacy.approximate import ApproximateDP, AttackAUC, PrivacyProfile, TradeOff
 from pytest_dp.privacy.composition import compose_profile, smallest_claim
 from pytest_dp.privacy.concentrated import (
     GaussianDP,
@@ -10,20 +10,22 @@ from pytest_dp.privacy.concentrated import (
     ZeroConcentratedDP,
     renyi_to_delta,
 )
-from pytest_dp.privacy.conversions import (
+from pytest_dp.privacy.guarantees import LARGEST_EPS, Guarantee, HockeyStick, Renyi
+from pytest_dp.privacy.stated import (
+    NOTIONS,
+    STATED,
     gaussian_sigma,
     gdp_to_delta,
     gdp_to_eps,
+    of_group,
     pure_to_gdp,
     pure_to_zcdp,
     rdp_to_delta,
     rdp_to_eps,
+    read_guarantee,
     zcdp_to_delta,
     zcdp_to_eps,
 )
-from pytest_dp.privacy.functional import PrivacyProfile, TradeOff
-from pytest_dp.privacy.guarantees import LARGEST_EPS, Guarantee, HockeyStick, Renyi
-from pytest_dp.privacy.stated import NOTIONS, STATED, of_group, read_guarantee
 
 __all__ = [
     "LARGEST_EPS",

@@ -13,14 +13,12 @@ from typing import TYPE_CHECKING
 
 from pytest_dp.basics.bisection import bracket
 from pytest_dp.basics.errors import ClaimError
-from pytest_dp.privacy.approximate import ApproximateDP, AttackAUC
+from pytest_dp.privacy.approximate import ApproximateDP, AttackAUC, PrivacyProfile, TradeOff
 from pytest_dp.privacy.concentrated import GaussianDP, RenyiDP, ZeroConcentratedDP
-from pytest_dp.privacy.conversions import pure_to_gdp
-from pytest_dp.privacy.functional import PrivacyProfile, TradeOff
 from pytest_dp.privacy.guarantees import LARGEST_EPS, Guarantee
+from pytest_dp.privacy.stated import pure_to_gdp
 
 if TYPE_CHECKING:
-    from pytest_dp.basics.arrays import Floats
     from pytest_dp.privacy.losses import Losses
     from pytest_dp.privacy.regions import Region
 
@@ -99,7 +97,7 @@ def smallest_claim(claim: Guarantee, parts: Parts) -> Guarantee:
         if _leak(parts) > claim.delta * _ROUNDING:
             raise ClaimError(_no_such_claim(claim, parts))
     elif isinstance(claim, GaussianDP):
-        value, met = _mu(parts)
+        value = _smallest_mu(parts)
     else:
         value, met = _scale(claim, parts), max(_profile(parts)[1], _ACCURACY)
     if claim.claimed / met <= value <= claim.claimed * met:
@@ -150,56 +148,17 @@ def _no_such_claim(claim: Guarantee, parts: Parts, where: str = "") -> str:
     )
 
 
-def _mu(parts: Parts) -> tuple[float, float]:
-    """Return the smallest mu, and how exact it is.
-
-    Pure parts are taken together: they are easier to hide than the sum of what hides each.
-    """
-    squares, pure = [], []
+def _smallest_mu(parts: Parts) -> float:
+    """Return the smallest mu that parts add up to; infinite if some part has none."""
+    squares = []
     for part, times in parts:
         if isinstance(part, GaussianDP):
             squares.append(times * part.mu**2)
         elif isinstance(part, ApproximateDP) and not part.delta:
-            pure.append((part.eps, times))
+            squares.append(times * pure_to_gdp(part.eps) ** 2 if part.eps else 0.0)
         else:
-            return math.inf, _ROUNDING
-    met = _ROUNDING if len({eps for eps, _ in pure if eps}) < 2 else _ACCURACY
-    if any(eps for eps, _ in pure):
-        alone = math.fsum(times * pure_to_gdp(eps) ** 2 for eps, times in pure if eps)
-        squares.append(min(alone, _mu_of_coins(pure) ** 2))
-    return math.sqrt(math.fsum(squares)), met
-
-
-def _mu_of_coins(coins: list[tuple[float, int]]) -> float:
-    """Return the least mu with a convex trade-off function below all corners of the coins.
-
-    The largest is in the middle, and falls towards both ends, where corners that floats do not hold
-    are left out. Of coins of several eps, so are those that are rarer than `losses` keeps.
-    """
-    import numpy as np
-    from scipy.special import ndtri_exp
-
-    from pytest_dp.privacy.losses import logs_of_coins
-
-    losses = _losses_of_coins(coins)
-    sizes = {eps for eps, _ in coins if eps}
-    with np.errstate(all="ignore"):
-        log_p = (
-            logs_of_coins(sizes.pop(), sum(times for eps, times in coins if eps))
-            if len(sizes) == 1
-            else np.log(losses.probabilities)
-        )
-        values = losses.start + losses.step * np.arange(len(log_p))
-
-        def sum_quantiles(logs: Floats) -> Floats:
-            """Return normal quantiles of the sums from each on, by the smaller tail."""
-            above = np.logaddexp.accumulate(logs[::-1])[::-1][1:]
-            below = np.logaddexp.accumulate(logs)[:-1]
-            tail = ndtri_exp(np.minimum(np.minimum(above, below), 0.0))
-            return np.where(above < below, tail, -tail)
-
-        apart = sum_quantiles(log_p) - sum_quantiles(log_p - values)
-    return float(np.max(apart[~np.isnan(apart)])) * (1 + 1e-9)
+            return math.inf
+    return math.sqrt(math.fsum(squares))
 
 
 def _scale(claim: Guarantee, parts: Parts) -> float:

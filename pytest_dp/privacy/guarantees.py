@@ -176,37 +176,21 @@ class Guarantee(ABC):
         """Return the claim as text, with its parameter as a number: ``eps = 1.0``."""
         if self.parameter == "scale":
             return self.label
-        return self.equal(number) + (f", delta = {self.delta:g}" if self.delta else "")
+        return self.compared("=", number) + (f", delta = {self.delta:g}" if self.delta else "")
 
-    def at_least(self, number: str) -> str:
-        """Return a lower bound on the parameter, in the language of the claim: ``eps >= 1.3``."""
-        return self._compared(">=", number)
+    def compared(self, sign: str, number: str) -> str:
+        """Return the parameter beside a number, as text: ``eps >= 1.3``.
 
-    def more_than(self, number: str) -> str:
-        """Return the text of a lower bound: ``eps > 1.0``."""
-        return self._compared(">", number)
-
-    def equal(self, number: str) -> str:
-        """Return the parameter as ``eps = 1.3``; a curve as ``loss = 1.3 times the claim``."""
-        return self._compared("=", number)
-
-    def true(self, number: str) -> str:
-        """Return a true value of the parameter: ``a true eps of 1.3``."""
-        name, behind = self._in_words
-        return f"{number}{behind}" if name == "loss" else f"a true {name} of {number}{behind}"
-
-    def spanning(self, low: str, high: str) -> str:
-        """Return a range of the parameter as text, such as ``a loss of 0.9 to 1.3``.
-
-        ``a loss of 0.9 to 1.3``, ``mu of 0.9 to 1.3``.
+        Of a curve: ``loss >= 1.3 times the claim``.
         """
+        name, behind = self._in_words
+        return f"{name} {sign} {number}{behind}"
+
+    def text_of_range(self, low: str, high: str) -> str:
+        """Return a range of the parameter as text, such as ``mu of 0.9 to 1.3``."""
         name, behind = self._in_words
         name = "a loss" if self.parameter in ("eps", "scale") else name
         return f"{name} of {low} to {high}{behind}"
-
-    def _compared(self, sign: str, number: str) -> str:
-        name, behind = self._in_words
-        return f"{name} {sign} {number}{behind}"
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the fields alone, without what was computed from them."""

@@ -100,9 +100,10 @@ def _claim_and_proof(result: Result) -> tuple[str, str]:
     if result.one_sided:
         return claim_text(guarantee), ONE_SIDED
     if not result.lower > result.claimed:
-        return claim_text(guarantee), guarantee.more_than(numbers.format_claimed(result.claimed))
+        claimed = numbers.format_claimed(result.claimed)
+        return claim_text(guarantee), guarantee.compared(">", claimed)
     claimed, bound = numbers.format_claim_and_bound(result.claimed, result.lower)
-    return guarantee.written(claimed), guarantee.at_least(bound)
+    return guarantee.written(claimed), guarantee.compared(">=", bound)
 
 
 def claim_text(guarantee: Guarantee) -> str:
@@ -186,7 +187,7 @@ def _delta_sentence(result: Result, example: Counterexample | None) -> list[str]
     return [
         f"With eps = {numbers.format_claimed(claim.eps)}, delta is at least "
         f"{numbers.format_probability(shown, 'down')}; with delta = {claim.delta:g}, "
-        f"{claim.at_least(numbers.format_lower(result.lower))}."
+        f"{claim.compared('>=', numbers.format_lower(result.lower))}."
     ]
 
 
@@ -259,7 +260,7 @@ def _divergence_sentence(result: Result, distance: Distance) -> str:
     """Return a sentence on the divergence of all outputs on D and D', in place of one event."""
     order, value = distance.shown
     kind = "Kullback-Leibler divergence" if order == 1 else f"Renyi divergence of order {order:g}"
-    more = result.claim.promise.guarantee.at_least(numbers.format_lower(distance.lower))
+    more = result.claim.promise.guarantee.compared(">=", numbers.format_lower(distance.lower))
     allowed, least = numbers.format_upper(distance.allowed.bound), numbers.format_lower(value)
     times = result.claim.promise.guarantee.noise_below(distance.lower)
     share = numbers.format_probability(1 / times, "up")

@@ -14,7 +14,7 @@ from pytest_dp import RenyiDP, audit, estimate
 from pytest_dp.oracles.alignment import align
 from pytest_dp.oracles.checking import NotAligned
 from pytest_dp.oracles.shifts import LossBound
-from pytest_dp.privacy.conversions import gdp_to_delta
+from pytest_dp.privacy.stated import gdp_to_delta
 from pytest_dp.report.record import Record
 from pytest_dp.report.summary_table import known_loss_text
 from pytest_dp.running.calling import Call

@@ -17,7 +17,7 @@ from numpy.random import default_rng
 from pytest_dp.oracles.alignment import align
 from pytest_dp.oracles.checking import NotAligned
 from pytest_dp.oracles.handing_out import Plan
-from pytest_dp.privacy.conversions import gdp_to_eps
+from pytest_dp.privacy.stated import gdp_to_eps
 from pytest_dp.running.calling import Call
 from pytest_dp.running.copies import Pristine
 from pytest_dp.running.deadline import Deadline
