@@ -26,9 +26,8 @@ from pytest_dp.betting.models import Posterior, check_by_itself, fit_model, quan
 from pytest_dp.claiming.settings import Settings
 from pytest_dp.data import describe, left_out
 from pytest_dp.outputs.feature import Feature, leaf
-from pytest_dp.outputs.features import affordable
+from pytest_dp.outputs.features import affordable, choose_places
 from pytest_dp.outputs.leaves import opaque_types
-from pytest_dp.outputs.place_choice import choose
 from pytest_dp.outputs.raised import MAX_ELEMENTS, Raised, was_cut
 from pytest_dp.outputs.table import Table, concatenate, hashes, tabulate
 from pytest_dp.outputs.user_features import target_of, user_features
@@ -237,7 +236,7 @@ def reduce_to_features(settings: Settings, state: PairState) -> None:
     table, on_d = state.outputs.table()
     about = features_for_models(settings, state, table, on_d, state.outputs.coupled)
     if not state.outputs.coupled and any(feature.kind == "leaf" for feature in about):
-        places = choose(table, on_d, 0, MAX_PLACES).chosen
+        places = choose_places(table, on_d, 0, MAX_PLACES).chosen
         about += [replace(leaf(place), exact=about[0].exact) for place in places]
     state.outputs.keep_only(list(dict.fromkeys(about)))
 

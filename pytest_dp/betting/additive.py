@@ -33,8 +33,8 @@ from pytest_dp.outputs.rounding import (
     Clusters,
     WholeOutputs,
     clusters,
+    feature_tolerance,
     find_recurring,
-    room,
     separating_number,
 )
 from pytest_dp.outputs.table import Table
@@ -148,7 +148,8 @@ def bins_of(
     stride = max(1, round(1 / share))
     is_number = (kinds == NUMBER) & ~np.isnan(numbers)
     sample = numbers[::stride][is_number[::stride]]
-    different, counts = clusters(*np.unique(sample, return_counts=True), room(feature, table))
+    around = feature_tolerance(feature, table)
+    different, counts = clusters(*np.unique(sample, return_counts=True), around)
     values = different.values
     cuts, atoms = np.zeros(0), different.part(np.zeros(0, np.int64))
     if len(values) <= min(max_bins, MAX_SINGLE):

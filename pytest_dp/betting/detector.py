@@ -24,7 +24,8 @@ from pytest_dp.betting.models import Posterior
 from pytest_dp.betting.scores import scores
 from pytest_dp.outputs.event_search import Rank, search
 from pytest_dp.outputs.events import Event
-from pytest_dp.outputs.feature import Extract, Feature
+from pytest_dp.outputs.feature import Feature
+from pytest_dp.outputs.paired_outputs import Extract
 from pytest_dp.outputs.rounding import WholeOutputs
 from pytest_dp.outputs.table import Table, tabulate
 from pytest_dp.statistics.ledger import BetRecord

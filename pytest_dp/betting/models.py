@@ -20,9 +20,10 @@ from pytest_dp.basics.arrays import Bools, Floats
 from pytest_dp.basics.errors import ClaimError
 from pytest_dp.betting.additive import fit_additive
 from pytest_dp.claiming.settings import Settings
-from pytest_dp.outputs.feature import SPECIAL, Feature, about_extract, numbers_and_categories
+from pytest_dp.outputs.feature import SPECIAL, Feature, numbers_and_categories
 from pytest_dp.outputs.features import all_features, features, float_features
 from pytest_dp.outputs.leaves import NUMBER, Category
+from pytest_dp.outputs.paired_outputs import features_of_extract
 from pytest_dp.outputs.table import Table, tabulate
 from pytest_dp.outputs.user_features import user_features
 from pytest_dp.statistics.soft_bets import logistic, logit
@@ -61,7 +62,7 @@ def quantities(settings: Settings, table: Table, on_d: Bools, paired: int = 0) -
     output.
     """
     if table.is_extract:
-        return about_extract(table)
+        return features_of_extract(table)
     if isinstance(settings.method.classifier, str) and settings.method.classifier in AS_PUBLISHED:
         about = [f for f in features(table, on_d, paired) if f.kind in ("leaf", "len")]
     else:

@@ -30,10 +30,10 @@ from pytest_dp.betting.betting_loop import PairState
 from pytest_dp.counterexample import simplest_event
 from pytest_dp.methods.two_stage import PairSearch, search_by_halving, search_then_test
 from pytest_dp.outputs.event_search import RankedEvent, search
-from pytest_dp.outputs.feature import KINDS, Feature, FeatureKind, about_extract, numeric
+from pytest_dp.outputs.feature import KINDS, Feature, FeatureKind, numeric
 from pytest_dp.outputs.features import MAX_FEATURES, features
 from pytest_dp.outputs.leaves import ABSENT, NUMBER
-from pytest_dp.outputs.quantities import FLOAT_ERROR
+from pytest_dp.outputs.paired_outputs import features_of_extract
 from pytest_dp.outputs.raised import Raised, same
 from pytest_dp.outputs.table import Table, tabulate
 from pytest_dp.privacy import Guarantee
@@ -62,6 +62,10 @@ DECISIVE = 30.0
 search longer, smaller ones test what may be luck. Measured."""
 SUGGESTIVE = DECISIVE / 5
 """The same, for a pair to be preferred over a decisive one because it is simpler."""
+FLOAT_ERROR = 2.0**-50
+"""Relative error of one operation or two. Larger: small differences are missed; smaller: rounding
+makes one."""
+
 ONE_RUN_SECONDS = 1.0
 """Seconds for one run without noise. More: slow mechanisms hold up the search; fewer: they are not
 run."""
@@ -135,7 +139,7 @@ def _readable_features(
     session: Session, state: PairState, table: Table, on_d: Bools
 ) -> list[Feature]:
     if table.is_extract:
-        return about_extract(table)
+        return features_of_extract(table)
     if state.added is None:
         state.added = distance_features(session, state.pair.inputs)
     return features(table, on_d) + state.added
@@ -269,5 +273,5 @@ def hamming_distance(keys: tuple[tuple[str, Any], ...], table: Table) -> Floats:
 
 
 KINDS["hamming"] = FeatureKind(
-    numeric(hamming_distance), parts=lambda *_: None, whole=True, of_all=True
+    numeric(hamming_distance), operands=lambda *_: None, whole=True, of_all=True
 )

@@ -28,18 +28,17 @@ from pytest_dp.outputs.events import (
     Equals,
     Event,
     Is,
-    IsNumber,
     OneOf,
 )
 from pytest_dp.outputs.feature import COST, Feature
 from pytest_dp.outputs.leaves import ABSENT, NUMBER
 from pytest_dp.outputs.rounding import (
-    NO_ROOM,
-    Room,
+    EXACT,
+    Tolerance,
     WholeOutputs,
     clusters,
+    feature_tolerance,
     find_recurring,
-    room,
 )
 from pytest_dp.outputs.table import Table
 
@@ -191,16 +190,16 @@ def _numbers(feature: Feature, table: Table, on_d: Bools) -> Iterator[_Block]:
         yield _Block(c1, c2, truths.__getitem__, feature.of_kind.cost)
         return
     sides = np.sort(numbers[valid & on_d]), np.sort(numbers[valid & ~on_d])
-    around = room(feature, table)
+    around = feature_tolerance(feature, table)
     if feature.of_kind.discrete:
         yield from _recurring_values(feature, *sides, around)
     cuts = thresholds(np.concatenate(sides), around)
-    rooms = around.at(cuts)
-    below1, below2 = (np.searchsorted(side, cuts - rooms) for side in sides)
+    tolerances = around.at(cuts)
+    below1, below2 = (np.searchsorted(side, cuts - tolerances) for side in sides)
 
     def half_line(**ends: int) -> Between:
         at = {name: float(cuts[k]) for name, k in ends.items()}
-        return Between(feature, **at, room=float(max(rooms[k] for k in ends.values())))
+        return Between(feature, **at, tolerance=float(max(tolerances[k] for k in ends.values())))
 
     cost = feature.of_kind.cost
     yield _Block(below1, below2, lambda k: half_line(high=k), cost)
@@ -223,7 +222,7 @@ def _numbers(feature: Feature, table: Table, on_d: Bools) -> Iterator[_Block]:
 
 
 def _recurring_values(
-    feature: Feature, numbers1: Floats, numbers2: Floats, around: Room
+    feature: Feature, numbers1: Floats, numbers2: Floats, around: Tolerance
 ) -> Iterator[_Block]:
     """Yield single values that come more often than chance explains, of sorted numbers."""
     distinct = np.unique(np.concatenate([numbers1, numbers2]), return_counts=True)
@@ -235,15 +234,15 @@ def _recurring_values(
     # Where outputs on both inputs share their noise, all numbers may come twice, once on each.
     often = find_recurring(counts, 0.002) | find_recurring(np.maximum(c1, counts - c1), 1.0)
     at = np.flatnonzero(often)[np.argsort(-counts[often], kind="stable")[:MAX_VALUES]]
-    commonest, rooms = values.values[at], values.reach[at]
+    commonest, reach = values.values[at], values.reach[at]
 
     def equals(k: int) -> Equals:
-        return Equals(feature, float(commonest[k]), float(rooms[k]))
+        return Equals(feature, float(commonest[k]), float(reach[k]))
 
     yield _Block(c1[at], c2[at], equals, feature.of_kind.cost, is_single=True)
 
 
-def thresholds(numbers: Floats, around: Room = NO_ROOM) -> Floats:
+def thresholds(numbers: Floats, around: Tolerance = EXACT) -> Floats:
     """Cut points for sorted or unsorted numbers: few digits, no more than the spread deserves."""
     finite = numbers[np.isfinite(numbers)]
     if not len(finite):
@@ -279,8 +278,6 @@ def _categories(feature: Feature, table: Table, on_d: Bools) -> Iterator[_Block]
     yield _Block(c1, c2, lambda k: Is(feature, levels[common[k]]), is_single=True)
     all1, all2 = _count(codes != ABSENT, on_d)
     yield _Block(all1 - c1, all2 - c2, lambda k: Is(feature, levels[common[k]], negated=True))
-    if np.any(codes == NUMBER):
-        yield _Block(*_count(codes == NUMBER, on_d), lambda _: IsNumber(feature))
 
 
 def _single_outputs(table: Table, on_d: Bools, exact: bool) -> list[_Block]:

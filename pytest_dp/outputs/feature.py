@@ -1,11 +1,15 @@
 """A feature: one quantity of an output, as a person would write it, and its values in a table.
 
-What all features of a kind have in common stands in `KINDS`, in one entry for each kind.
+`KINDS` has an entry for each kind of feature: how it is computed, by the argument of the feature
+and a table of outputs, and properties that its features share. Features are about the leaves of
+outputs, or about their *form*: a list or a tuple, an int or a float, float32 or float64, which key
+comes first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
@@ -13,18 +17,9 @@ from typing import Any, Literal
 import numpy as np
 
 from pytest_dp.basics.arrays import Floats, Ints
-from pytest_dp.outputs import quantities
-from pytest_dp.outputs.flatten import EXTRACT
-from pytest_dp.outputs.leaves import (
-    ABSENT,
-    NUMBER,
-    UNKNOWN,
-    Category,
-    all_numbers,
-    are_all_numbers,
-    one_name,
-)
-from pytest_dp.outputs.table import HASHES, Table, hashes
+from pytest_dp.outputs.containers import ASPECT_TEXTS, Aspect
+from pytest_dp.outputs.leaves import ABSENT, NUMBER, UNKNOWN, Category, all_numbers
+from pytest_dp.outputs.table import Table
 
 COST = {"form": 0.3, "interval": 0.5, "set": 0.5, "conjunction": 1.0}
 """What a form of an event costs, in units of its rank. Larger: simpler events are shown, which
@@ -34,29 +29,42 @@ Column = tuple[Floats, Ints]
 """Numbers, and codes as in `Table`, shape (n,) each."""
 
 
+MAX_KEYS = 16
+"""Keys whose presence is a feature. More learn noise by heart; fewer miss what tells
+inputs apart."""
+MAX_FORMS = 64
+"""Types and lengths that are features. More learn noise by heart; fewer miss what tells inputs
+apart."""
+
+Form = tuple[Aspect, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class FeatureKind:
     """The properties that features of one kind share."""
 
     column: Callable[[Any, Table], Column]
-    """By the argument of the feature."""
-    parts: Callable[[Any, Table], list[Floats] | None] = lambda *_: []
-    """Numbers that it is computed from and as inexact as; None if it is exact in any case."""
+    """Computes the values by the argument of a feature, and a table."""
+    operands: Callable[[Any, Table], list[Floats] | None] = lambda *_: []
+    """Returns numbers whose rounding errors the values have, beside their own; None if the values
+    are exact."""
     whole: bool = False
+    """Whether all values are whole numbers."""
     test: bool = False
-    """Whether it is 0 or 1, for false or true."""
+    """Whether all values are 0 and 1, for false and true."""
     categories: bool = False
-    """Whether it may also be a category."""
+    """Whether a value may also be a category."""
     discrete: bool = False
-    """Whether it takes few values: single ones are what a person would speak of."""
+    """Whether there are so few different values that events about single ones come first."""
     of_places: bool = False
     """Whether outputs have one for each place, or pair of places: there may be very many."""
     of_all: bool = False
-    """Whether it is computed from all leaves of an output: its columns are remembered."""
+    """Whether it is computed from all leaves of an output, so that a table caches its values."""
     ease: Literal["plain", "hard", "no"] = "plain"
-    """Whether a person would speak of it, only of few others, or never: models learn from it."""
+    """Whether events may be about it: always, only if few other features are left, or never (models
+    still learn from it)."""
     cost: float = 0.0
-    """By how much an event about it is harder to read, in units of rank."""
+    """What is taken off the rank of an event about it, as it is harder to read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +76,7 @@ class Feature:
     kind: str
     """A key of `KINDS`."""
     argument: Any = None
-    """The place of a leaf, the category that is counted, what is read out of a category, ..."""
+    """What its kind asks for: the place of a leaf, the category that is counted, ..."""
     exact: bool = False
     """Whether numbers that are equal but for rounding count as different (see `rounding`)."""
 
@@ -78,7 +86,10 @@ class Feature:
         return KINDS[self.kind]
 
     def columns(self, table: Table) -> Column:
-        """Return its value for every output: numbers and codes."""
+        """Return the value for every output as numbers and codes, shape (n,) each.
+
+        Caches the values in the table if their kind is `of_all`.
+        """
         known = table.results.get(self) if table.results else None
         if known is None:
             known = self.of_kind.column(self.argument, table)
@@ -86,13 +97,16 @@ class Feature:
                 table.results[self] = known
         return known
 
-    def parts(self, table: Table) -> list[Floats] | None:
-        """Return numbers that it is computed from; None if it is exact."""
-        return None if self.exact else self.of_kind.parts(self.argument, table)
+    def operands(self, table: Table) -> list[Floats] | None:
+        """Return numbers whose rounding errors the values have; None if the values are exact."""
+        return None if self.exact else self.of_kind.operands(self.argument, table)
 
 
 def numeric(number: Callable[[Any, Table], Floats]) -> Callable[[Any, Table], Column]:
-    """Return the column of a number that an output lacks where it is NaN."""
+    """Make a function for `FeatureKind.column` from one that returns numbers.
+
+    Where a number is NaN, the output counts as one without the feature.
+    """
 
     def column(argument: Any, table: Table) -> Column:
         numbers = number(argument, table)
@@ -105,97 +119,219 @@ def numeric(number: Callable[[Any, Table], Floats]) -> Callable[[Any, Table], Co
 
 
 def _whole(number: Callable[[Any, Table], Floats], **traits: Any) -> FeatureKind:
-    return FeatureKind(numeric(number), parts=lambda *_: None, whole=True, **traits)
+    """Return a kind of features that are whole numbers; absent where `number` returns NaN."""
+    return FeatureKind(numeric(number), operands=lambda *_: None, whole=True, **traits)
 
 
 def true_or_false(
     number: Callable[[Any, Table], Floats], cost: float = COST["form"], **traits: Any
 ) -> FeatureKind:
-    """Return the kind of features that are 1 where something holds, and 0 where not."""
+    """Return a kind of features that are 1 for true and 0 for false, by a function of a table."""
     return _whole(number, test=True, cost=cost, **traits)
 
 
 def _summary(kind: str, **traits: Any) -> FeatureKind:
-    number = partial(quantities.summary, kind)
+    """Return the kind of features that `summary` computes."""
+    number = partial(summary, kind)
     return FeatureKind(numeric(lambda _, table: number(table)), of_all=True, **traits)
 
 
 def column_of_argument(what: Any, table: Table) -> Floats:
-    """Return the numbers of an argument that works them out by itself."""
+    """Return ``what.values(table)``, shape (n,): the argument of a feature computes the values."""
     values: Floats = what.values(table)
     return values
 
 
-def _at(places: Any, table: Table) -> list[Floats]:
+def summary(kind: str, table: Table) -> Floats:
+    """Return the sum, mean, min or max of the numbers in each output, shape (n,).
+
+    NaN for outputs without a number.
+    """
+    is_number = table.codes == NUMBER
+    if is_number.all():
+        owner, numbers, counts = table.owner, table.numbers, table.sizes
+    else:
+        owner, numbers = table.owner[is_number], table.numbers[is_number]
+        counts = np.bincount(owner, minlength=len(table))
+    summaries = np.full(len(table), np.nan)
+    rows = np.flatnonzero(counts)
+    if not len(rows):
+        return summaries
+    if kind in ("sum", "mean"):
+        sums = np.bincount(owner, weights=numbers, minlength=len(table))[rows]
+        summaries[rows] = sums if kind == "sum" else sums / counts[rows]
+        return summaries
+    starts = (np.cumsum(counts) - counts)[rows]
+    reduce = np.minimum if kind == "min" else np.maximum
+    summaries[rows] = reduce.reduceat(numbers, starts)
+    return summaries
+
+
+def lengths(_: Any, table: Table) -> Floats:
+    """Return the length of each output, shape (n,); NaN for outputs without a length."""
+    lengths = [np.nan if s.length is None else s.length for s in table.structures]
+    of_outputs: Floats = np.array(lengths, dtype=np.float64)[table.structure]
+    return of_outputs
+
+
+def count_category(category: Any, table: Table) -> Floats:
+    """Return how many leaves of each output are of a category, shape (n,)."""
+    owners = table.owner[table.codes == table.levels.get(category, ABSENT)]
+    return np.bincount(owners, minlength=len(table)).astype(np.float64)
+
+
+def difference(places: tuple[str, str], table: Table) -> tuple[Floats, Ints]:
+    """Return the number at the first place less that at the second, and codes, shape (n,) each.
+
+    Absent where either is no number.
+    """
+    (numbers, codes), (others, other_codes) = map(table.leaf, places)
+    both = (codes == NUMBER) & (other_codes == NUMBER)
+    with np.errstate(invalid="ignore", over="ignore"):
+        return numbers - others, np.where(both, NUMBER, ABSENT)
+
+
+def bit(which: tuple[str, int], table: Table) -> Floats:
+    """Return one bit of the double at a place, by its position from the lowest (0) to 63.
+
+    Of shape (n,); NaN where the double is NaN.
+    """
+    place, position = which
+    numbers = table.leaf(place)[0]
+    words = np.ascontiguousarray(numbers).view(np.uint64)
+    bits = (words >> np.uint64(position)) & np.uint64(1)
+    return np.where(np.isnan(numbers), np.nan, bits)
+
+
+def lowest_bit(place: str, table: Table) -> Floats:
+    """Return the largest k such that 2**k divides the number at a place; NaN for 0, inf, NaN.
+
+    Among doubles, small numbers have finer digits than large ones, and a sum keeps only digits
+    that its larger term has room for. So 1.0 plus noise is a multiple of 2**-53 or so, however
+    small it comes out, while 0.0 plus noise is the noise with all of its digits: a small output
+    with a digit below 2**-53 cannot come from 1.0. Ideal real-valued noise has no such trace.
+
+    Source: Mironov, "On Significance of the Least Significant Bits For Differential Privacy",
+    CCS 2012.
+    """
+    numbers = table.leaf(place)[0]
+    fraction, exponent = np.frexp(np.where(np.isfinite(numbers), numbers, 0.0))
+    digits = (fraction * 2.0**53).astype(np.int64)
+    with np.errstate(divide="ignore"):
+        lowest = np.log2((digits & -digits).astype(np.float64))  # exact: of a power of two
+    return np.where(digits == 0, np.nan, lowest + exponent - 53)
+
+
+def is_of_type(kind: str, table: Table) -> Floats:
+    """Return 1 for outputs that are containers of a type, and 0 for others."""
+    holds = np.array([structure.kind == kind for structure in table.structures], float)
+    return holds[table.structure]
+
+
+def has_number_type(which: tuple[str, str], table: Table) -> Floats:
+    """Return 1 where the number at a place is of a type, 0 where not, NaN where there is none."""
+    place, kind = which
+    types, codes = table.typed(place), table.leaf(place)[1]
+    wanted = np.array([name == kind for name in table.types.names], float)
+    return np.where(codes == NUMBER, wanted[types], np.nan)
+
+
+def has_aspect(aspect: Aspect, table: Table) -> Floats:
+    """Return 1 for outputs whose form has an aspect, and 0 for others, shape (n,)."""
+    return _by_form(table, lambda form: aspect in form)
+
+
+def has_key(which: tuple[str, str], table: Table) -> Floats:
+    """Return 1 for outputs whose mapping at a place has a key, and 0 for others."""
+    place, key = which
+    return _by_form(table, lambda form: key in _keys(form, place))
+
+
+def _forms(table: Table) -> list[Form]:
+    """Return the different forms of outputs; an unknown form counts as one without aspects."""
+    return [form or () for form in table.forms.names]  # type: ignore[misc]
+
+
+def _by_form(table: Table, value: Callable[[Form], float]) -> Floats:
+    """Return ``value(form)`` for the form of each output, shape (n,)."""
+    return np.array(list(map(value, _forms(table))), float)[table.forms.which]
+
+
+def _keys(form: Form, place: str) -> tuple[str, ...]:
+    """Return the keys of the mapping at a place, in their order; none if there is none."""
+    return next((keys for at, what, keys in form if (at, what) == (place, "order")), ())
+
+
+def form_features(table: Table) -> Iterator[Feature]:
+    """Yield features for types, keys and other aspects of forms that vary among the outputs."""
+    kinds = {structure.kind for structure in table.structures}
+    if len(kinds) > 1:
+        for kind in sorted(kinds - {"scalar"}):
+            yield Feature(f"type(output) is {kind}", "type of the output", kind)
+    if len({*table.types.names} - {UNKNOWN}) > 1:
+        for place in table.places:
+            types = table.typed(place)[table.leaf(place)[1] == NUMBER]
+            present = np.flatnonzero(np.bincount(types, minlength=1)).tolist()
+            for kind in [str(table.types.names[i]) for i in present if len(present) > 1]:
+                yield Feature(f"type({place}) is {kind}", "type of a number", (place, kind))
+    if len(table.forms.names) > 1:
+        yield from _varying_aspects(table)
+
+
+def _varying_aspects(table: Table) -> Iterator[Feature]:
+    """Yield features for aspects that some outputs have and others lack, the commonest first."""
+    weights = np.bincount(table.forms.which, minlength=len(table.forms.names)).tolist()
+    counts: Counter[Aspect] = Counter()
+    for form, weight in zip(_forms(table), weights, strict=True):
+        counts.update(dict.fromkeys(form, weight))
+    varied = [aspect for aspect, n in counts.items() if 0 < n < len(table)]
+    varied.sort(key=lambda aspect: (-counts[aspect], repr(aspect)))
+    for place, what, value in varied[:MAX_FORMS]:
+        shown = ", ".join(value) if isinstance(value, tuple) else value
+        text = ASPECT_TEXTS[what].format(place, shown)
+        yield Feature(text, "aspect", (place, what, value))
+    orders = [(place, keys) for place, what, keys in varied if what == "order"]
+    pairs = {(place, key) for place, keys in orders for key in keys}
+    for place, key in sorted(pairs)[:MAX_KEYS]:
+        if not all(key in _keys(form, place) for form in _forms(table)):
+            yield Feature(f"{key} in {place}", "key", (place, key))
+
+
+def _numbers_at(places: Any, table: Table) -> list[Floats]:
     return [table.leaf(place)[0] for place in places]
 
 
-def _all(_: Any, table: Table) -> list[Floats]:
+def _all_numbers(_: Any, table: Table) -> list[Floats]:
     return [table.numbers]
 
 
 _of_place = FeatureKind(lambda place, table: table.leaf(place), categories=True, of_places=True)
-_position = {"parts": lambda *_: None, "whole": True}
 KINDS: dict[str, FeatureKind] = {
     "leaf": _of_place,
     "last": FeatureKind(lambda _, table: table.last(), categories=True),
-    "difference": FeatureKind(quantities.difference, _at, of_places=True),
-    **{kind: _summary(kind, parts=_all) for kind in ("sum", "mean")},
+    "difference": FeatureKind(difference, _numbers_at, of_places=True),
+    **{kind: _summary(kind, operands=_all_numbers) for kind in ("sum", "mean")},
     **{kind: _summary(kind) for kind in ("min", "max")},
-    **{kind: _summary(kind, **_position) for kind in ("argmin", "argmax")},
-    "len": _whole(quantities.lengths, of_all=True),
-    "count": _whole(quantities.count_category, of_all=True),
-    "bit": _whole(quantities.bit, ease="no"),
-    "lowest bit": _whole(quantities.lowest_bit),
-    "key": true_or_false(quantities.has_key, cost=0.0),
-    "type of the output": true_or_false(quantities.is_of_type),
-    "type of a number": true_or_false(quantities.has_number_type),
-    "aspect": true_or_false(quantities.has_aspect),
+    "len": _whole(lengths, of_all=True),
+    "count": _whole(count_category, of_all=True),
+    "bit": _whole(bit, ease="no"),
+    "lowest bit": _whole(lowest_bit),
+    "key": true_or_false(has_key, cost=0.0),
+    "type of the output": true_or_false(is_of_type),
+    "type of a number": true_or_false(has_number_type),
+    "aspect": true_or_false(has_aspect),
 }
 """All kinds of features; the modules of readers enter theirs when they are imported."""
 PLACE_KINDS = frozenset(name for name, kind in KINDS.items() if kind.of_places)
 
 
 def leaf(place: str) -> Feature:
-    """Return the leaf at a place."""
+    """Return the feature: the leaf at a place."""
     return Feature(place, "leaf", place)
 
 
 LEN = Feature("len(output)", "len")
 LAST = Feature("output[-1]", "last")
-
-
-@dataclass(frozen=True, slots=True)
-class Extract:
-    """A projection of outputs that are too long to be kept: the features to keep of each.
-
-    Calling it gives the extract of a table: a table without leaves. It knows the columns of its
-    features, whatever these are, and a hash of every output; all else of the outputs is gone.
-    """
-
-    about: tuple[Feature, ...]
-
-    def __call__(self, table: Table) -> Table:
-        n = len(table)
-        known = {feature: feature.columns(table) for feature in self.about}
-        bits = hashes(table).view(np.float64)  # as numbers, which are never recoded
-        columns: dict[Hashable, Column] = {HASHES: (bits, all_numbers(n))}
-        for feature, (numbers, codes) in known.items():  # copies: views would keep all of it
-            plain = are_all_numbers(codes) or (not table.levels and bool((codes == NUMBER).all()))
-            columns[feature] = numbers.copy(), all_numbers(n) if plain else codes.copy()
-        extract = Table(
-            [EXTRACT],
-            np.zeros(n, np.int64),
-            np.zeros(n + 1, np.int64),
-            np.zeros(0),
-            all_numbers(0),
-            dict(table.levels),
-            one_name(UNKNOWN, 0),
-            one_name(() if table.is_typed else None, n),
-            (),
-        )
-        extract.results.update(columns)
-        return extract
 
 
 SPECIAL: tuple[Category, ...] = (
@@ -204,14 +340,14 @@ SPECIAL: tuple[Category, ...] = (
     ("inf", None),
     ("-inf", None),
 )
-"""What a quantity may be instead of a finite number, beside a category."""
+"""Values that are neither finite numbers nor categories of a table."""
 
 
 def numbers_and_categories(feature: Feature, table: Table) -> tuple[Floats, Ints, list[Category]]:
-    """Return numbers, codes for outputs without a finite one, and the categories of codes.
+    """Return the values of a feature, with codes for all that is not a finite number.
 
-    `NUMBER` where it is a finite one, else a position among the categories of the table, and
-    `SPECIAL` after these.
+    The numbers and the codes have shape (n,). A code is `NUMBER` for a finite number, else a
+    position in the list of categories that comes third: those of the table, then `SPECIAL`.
     """
     numbers, codes = feature.columns(table)
     absent = len(table.levels)
@@ -219,8 +355,3 @@ def numbers_and_categories(feature: Feature, table: Table) -> tuple[Floats, Ints
     of_numbers = np.select(finite_or, [NUMBER, absent + 1, absent + 2], absent + 3)
     kinds = np.where(codes == NUMBER, of_numbers, np.where(codes == ABSENT, absent, codes))
     return numbers, kinds, [*table.levels, *SPECIAL]
-
-
-def about_extract(table: Table) -> list[Feature]:
-    """Return the quantities of an extract."""
-    return [feature for feature in table.results if isinstance(feature, Feature)]

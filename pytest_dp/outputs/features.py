@@ -1,4 +1,10 @@
-"""Which features of the outputs at hand an event may speak about, and which are worth a look."""
+"""Choice of features: which quantities of given outputs events may be about.
+
+Where an output has very many places, or candidates for features are many, the few that tell the
+inputs apart are chosen. If both inputs were run with the same random numbers, these are the ones
+that differ between the two outputs of a pair: all others came out as if the inputs were equal.
+Else, those at which the two samples look most different.
+"""
 
 from __future__ import annotations
 
@@ -8,22 +14,27 @@ from functools import cached_property
 import numpy as np
 
 from pytest_dp.basics.arrays import Bools, Floats, Ints
-from pytest_dp.outputs.feature import LAST, LEN, PLACE_KINDS, Feature, leaf
+from pytest_dp.outputs.feature import LAST, LEN, PLACE_KINDS, Feature, form_features, leaf
 from pytest_dp.outputs.leaves import NUMBER, category_text
-from pytest_dp.outputs.place_choice import (
-    MAX_NUMBERS,
-    MIN_PAIRED,
-    Places,
-    affordable_number,
-    choose,
-    differing_columns,
-    informative,
-    leading_rows,
-)
-from pytest_dp.outputs.quantities import observe_forms
 from pytest_dp.outputs.table import Table
 from pytest_dp.registry import load, names
 
+MAX_PLACES = 64
+"""Places of an output that are all looked at. More learn noise by heart; fewer: places are chosen
+by chance."""
+MIN_PLACES = 32
+"""Places of an output that are chosen, at least. More learn noise by heart; fewer miss the one
+that tells inputs apart."""
+MIN_LEADING = 16
+"""Outputs on either input that are looked at, at least. Fewer: chance decides."""
+ROUNDING = 1e-9
+"""Relative error after a few operations. Larger: small differences are missed; smaller: rounding
+makes one."""
+MIN_PAIRED = 8
+"""Outputs in pairs from which pairs show what differs. Fewer: chance decides; more: it is seen
+later."""
+MAX_NUMBERS = 1_000_000
+"""Numbers that are worked through at a time. More take memory; fewer look at fewer outputs."""
 MAX_PAIRED = 32
 """Differences that are features, where only some places are looked at. More learn noise by heart;
 fewer miss what tells inputs apart."""
@@ -50,13 +61,148 @@ SAMPLED = 1_000
 """Outputs on either input by which a feature is judged. More take longer; fewer judge by chance."""
 
 
-def features(table: Table, on_d: Bools | None = None, paired: int = 0) -> list[Feature]:
-    """Return the quantities that StatDP's event families speak about, for outputs such as these.
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Places of an output that features are made of."""
 
-    Of very many places, those where the two sides differ are chosen. So many `paired` outputs on
-    either input, from the start, share their random numbers in order.
+    chosen: list[str]
+    all: bool = True
+    """True if the outputs have no places but the chosen ones."""
+
+
+def choose_places(table: Table, on_d: Bools | None, paired: int, at_least: int = 0) -> Places:
+    """Return the places of outputs that tell the inputs apart, if there are very many.
+
+    `on_d` says which outputs are those on D; None, where that is unknown, gives all places. The
+    first `paired` outputs on either input share their random numbers in order. If places are left
+    out, `affordable_number` of them are chosen, or `at_least` if that is more.
     """
-    return basic_features(Sample(table, on_d, paired, choose(table, on_d, paired)))
+    places = list(table.places)
+    if on_d is None or len(places) <= (MIN_PLACES if paired >= MIN_PAIRED else MAX_PLACES):
+        return Places(places)
+    rows = leading_rows(on_d, MAX_NUMBERS // len(places))
+    places, numbers, codes = table.matrix(rows)
+    kinds = codes if table.levels or len(table.structures) > 1 else None
+    limit = max(at_least, affordable_number(on_d))
+    chosen = choose_columns(numbers, kinds, on_d[rows], limit, paired)
+    return Places([places[i] for i in chosen.tolist()], all=False)
+
+
+def leading_rows(on_d: Bools, limit: int) -> Ints:
+    """Return the rows of the first outputs on either input.
+
+    `limit` of them on each, or `MIN_LEADING` if that is more.
+    """
+    limit = max(limit, MIN_LEADING)
+    return np.concatenate([np.flatnonzero(side)[:limit] for side in (on_d, ~on_d)])
+
+
+def affordable_number(on_d: Bools, runs_each: int = 30) -> int:
+    """Return how many features can be learned: one for every `runs_each` outputs.
+
+    At least `MIN_PLACES` and at most `MAX_PLACES`.
+    """
+    return int(np.clip(len(on_d) / runs_each, MIN_PLACES, MAX_PLACES))
+
+
+def choose_columns(
+    numbers: Floats, codes: Ints | None, on_d: Bools, limit: int, paired: int = 0
+) -> Ints:
+    """Return the columns that tell the inputs apart, at most `limit`, in increasing order.
+
+    Numbers and codes are as in `Table`, shape (n, columns); `codes` is None if everything is a
+    number. The first `paired` outputs on either input share their random numbers in order: columns
+    in which none of these pairs differs are left out.
+    """
+    rows1, rows2 = np.flatnonzero(on_d), np.flatnonzero(~on_d)
+    if min(paired, len(rows1), len(rows2)) < MIN_PAIRED:
+        return _furthest(numbers, codes, rows1, rows2, np.arange(numbers.shape[1]), limit)
+    moved = differing_columns(numbers, codes, rows1[:paired], rows2[:paired])
+    return _furthest(numbers, codes, rows1, rows2, np.flatnonzero(moved), limit)
+
+
+def differing_columns(numbers: Floats, codes: Ints | None, rows1: Ints, rows2: Ints) -> Bools:
+    """Return which columns differ in some pair of rows by more than rounding, shape (columns,).
+
+    Row `rows1[i]` is paired with row `rows2[i]`. Numbers and codes are as in `choose_columns`.
+    """
+    a, b = numbers[rows1], numbers[rows2]
+    if not len(a):
+        return np.zeros(numbers.shape[1], bool)
+    sizes = np.abs(a[:: max(1, len(a) // 100)])
+    with np.errstate(all="ignore"):
+        usual = np.median(np.where(np.isfinite(sizes), sizes, 0.0), axis=0)
+        near = np.abs(a - b) <= ROUNDING * (np.abs(a) + np.abs(b) + usual)
+    same = (a == b) | (np.isnan(a) & np.isnan(b)) | (near & np.isfinite(a) & np.isfinite(b))
+    if codes is not None:
+        same &= codes[rows1] == codes[rows2]
+    differ: Bools = ~same.all(axis=0)
+    return differ
+
+
+def _furthest(
+    numbers: Floats, codes: Ints | None, rows1: Ints, rows2: Ints, among: Ints, limit: int
+) -> Ints:
+    """Return the columns, of those in `among`, at which the two samples are furthest apart.
+
+    `rows1` are the outputs on D and `rows2` those on D'. At most `limit`, in increasing order.
+    """
+    if len(among) <= limit:
+        return among
+    rows = min(len(rows1), len(rows2), max(MIN_PAIRED, MAX_NUMBERS // (2 * len(among))))
+    outputs = np.concatenate([rows1[:rows], rows2[:rows]])
+    kinds = None if codes is None else codes[np.ix_(outputs, among)]
+    distances = gaps(numbers[np.ix_(outputs, among)], kinds)
+    return np.sort(among[np.argsort(-distances, kind="stable")[:limit]])
+
+
+def gaps(numbers: Floats, codes: Ints | None) -> Floats:
+    """Return how many standard errors apart two samples are, shape (columns,).
+
+    Of `numbers` and `codes`, shape (2 * n, columns), the first n rows are one sample and the last n
+    rows the other. It is the largest gap of any half-line, single value or category.
+    """
+    if codes is None or np.all(codes == NUMBER):
+        return _widest(numbers)
+    plain = np.where(codes == NUMBER, numbers, -np.inf)
+    return np.maximum(_widest(plain), _widest(codes.astype(np.float64)))
+
+
+def _widest(values: Floats) -> Floats:
+    """Return `gaps` of half-lines and single values, all columns at once."""
+    rows, width = values.shape
+    if not rows or not width:
+        return np.zeros(width)
+    columns = np.ascontiguousarray(values.T)
+    columns = np.minimum(columns, np.finfo(np.float64).max)
+    columns[np.isnan(columns)] = np.inf  # as one value, and none of the others
+    order = np.argsort(columns, axis=1)
+    ordered = np.take_along_axis(columns, order, axis=1)
+    ends = np.ones((width, rows), bool)
+    ends[:, :-1] = ordered[:, 1:] != ordered[:, :-1]
+    # Both samples are equally large, so that each column sums to 0: one running sum does for all.
+    ahead = np.cumsum(np.where(order < rows // 2, 1, -1).ravel())
+    at = np.flatnonzero(ends)
+    lead, below = ahead[at], at % rows + 1
+    starts = np.flatnonzero(ends.ravel()[:-1]) + 1 if ends.size > 1 else np.zeros(0, int)
+    starts = np.concatenate([[0], starts])
+    counted = at + 1 - starts
+    gained = np.diff(lead, prepend=0)
+    above = rows - below
+    before = lead - gained
+    shown = np.maximum(np.abs(lead) / np.sqrt(below + 1.0), np.abs(gained) / np.sqrt(counted + 1.0))
+    over = np.abs(before) / np.sqrt(above + counted + 1.0)
+    first_of = np.flatnonzero(at // rows != np.concatenate([[-1], at[:-1] // rows]))
+    widest: Floats = np.maximum.reduceat(np.maximum(shown, over), first_of)
+    return widest
+
+
+def features(table: Table, on_d: Bools | None = None, paired: int = 0) -> list[Feature]:
+    """Return the features of StatDP's event families, for the outputs in a table.
+
+    Parameters are those of `choose_places`.
+    """
+    return basic_features(Sample(table, on_d, paired, choose_places(table, on_d, paired)))
 
 
 @dataclass(frozen=True)
@@ -67,19 +213,22 @@ class Sample:
     on_d: Bools | None
     """Which outputs are those on D; None where that is unknown."""
     paired: int
-    """So many outputs on either input, from the start, share their random numbers in order."""
+    """How many outputs on either input, from the start, share their random numbers in order."""
     places: Places
     many: bool = False
-    """Whether many features can be weighed against each other, as for `all_features`."""
+    """Whether features are for models, which weigh many against each other: `all_features`."""
 
     @cached_property
     def leaves(self) -> list[Feature]:
-        """The leaves at the chosen places."""
+        """The leaves at the chosen places, `MAX_FEATURES` at most."""
         return _pick_evenly([leaf(place) for place in self.places.chosen], MAX_FEATURES)
 
     @cached_property
     def sides(self) -> tuple[list[str], Floats, Floats] | None:
-        """Places, and the numbers there of some outputs on D and on D'; None if there are none."""
+        """Places, and the numbers there in some outputs on D and on D', shape (n, places) each.
+
+        None if it is unknown which outputs are on D, or no output has a number.
+        """
         table, on_d = self.table, self.on_d
         if on_d is None or not np.any(table.codes == NUMBER):
             return None
@@ -96,17 +245,17 @@ class Sample:
     def most_distinguishing(
         self, candidates: list[Feature], limit: int = MAX_FEATURES
     ) -> list[Feature]:
-        """Return the features at which the two sides look most different, if there are many."""
+        """Return the `limit` features at which the two samples look most different, or all."""
         return _most_distinguishing(candidates, self.table, self.on_d, limit)
 
 
 def basic_features(sample: Sample) -> list[Feature]:
-    """Return the features of `features`, for outputs whose places are chosen."""
+    """Return the features of StatDP's event families, and those of all readers of outputs."""
     table, leaves = sample.table, sample.leaves
     lengths = {structure.length for structure in table.structures}
     containers = [s for s in table.structures if s.length is not None]
     collected = [LEN] if len(lengths) > 1 else []
-    forms = sample.most_distinguishing([Feature(*each) for each in observe_forms(table)], MAX_FORMS)
+    forms = sample.most_distinguishing(list(form_features(table)), MAX_FORMS)
     collected = [form for form in forms if form.kind == "key"] + collected + leaves
     collected += [feature for name in names("reader") for feature in load("reader", name)(sample)]
     collected += forms
@@ -121,15 +270,15 @@ def basic_features(sample: Sample) -> list[Feature]:
 
 
 def all_features(table: Table, on_d: Bools | None = None, paired: int = 0) -> list[Feature]:
-    """Return the quantities of `features` and further ones, for models that weigh many.
+    """Return the features of `features` and more, for models that weigh many.
 
-    Further: sums, where the largest and the smallest number stand, and how much each number of a
-    flat output differs from the one before. Parameters are those of `features`.
+    More are sums, and how much each number of a flat output differs from the one before.
+    Parameters are those of `choose_places`.
     """
-    places = choose(table, on_d, paired)
+    places = choose_places(table, on_d, paired)
     sample = Sample(table, on_d, paired, places, many=True)
     collected = basic_features(sample)
-    collected += _summaries(table, ("sum", "argmax", "argmin"))
+    collected += _summaries(table, ("sum",))
     collected += _differences(table, on_d, places)
     if places.all or on_d is None or paired < MIN_PAIRED:
         return collected
@@ -137,7 +286,7 @@ def all_features(table: Table, on_d: Bools | None = None, paired: int = 0) -> li
 
 
 def _differs(feature: Feature, table: Table, on_d: Bools, paired: int) -> bool:
-    """Return whether a quantity differs between the two outputs of some pair."""
+    """Return whether a feature differs between the two outputs of some pair; True for places."""
     if feature.kind in PLACE_KINDS:  # which were chosen
         return True
     numbers, codes = feature.columns(table)
@@ -146,10 +295,10 @@ def _differs(feature: Feature, table: Table, on_d: Bools, paired: int) -> bool:
 
 
 def float_features(table: Table, on_d: Bools | None = None) -> list[Feature]:
-    """Return the last digits of floating-point numbers, which betray what noise was added to.
+    """Return the last digits of floating-point numbers, which reveal what noise was added to.
 
-    For each place that holds numbers, the lowest bit set (see `quantities.lowest_bit`); for the few
-    where that differs most between the two sides, all 64 bits. Parameters are those of `features`.
+    For each place with numbers, the lowest bit that is set; for the few places where that differs
+    most between the two samples, all 64 bits. Parameters are those of `choose_places`.
     """
     lowest = _most_distinguishing(
         [lowest_bit_of(place) for place in _numeric_places(table)], table, on_d
@@ -159,16 +308,17 @@ def float_features(table: Table, on_d: Bools | None = None) -> list[Feature]:
 
 
 def lowest_bit_of(place: str) -> Feature:
-    """Return the largest k such that the number at a place is a multiple of 2**k."""
+    """Return the feature: the largest k such that the number at a place is a multiple of 2**k."""
     return Feature(f"log2(lowest bit of {place})", "lowest bit", place)
 
 
 def bits_of(place: str) -> list[Feature]:
-    """Return the 64 bits of the double at a place, from the lowest to the sign."""
+    """Return features for the 64 bits of the double at a place, from the lowest to the sign."""
     return [Feature(f"bit {k} of {place}", "bit", (place, k)) for k in range(64)]
 
 
 def _summaries(table: Table, kinds: tuple[str, ...]) -> list[Feature]:
+    """Return features of all numbers of an output; none if no output has several leaves."""
     containers = [s for s in table.structures if s.length is not None]
     if not any(len(s.places) > 1 for s in containers) or not np.any(table.codes == NUMBER):
         return []
@@ -187,7 +337,7 @@ def _positions(table: Table) -> Ints:
 
 
 def _differences(table: Table, on_d: Bools | None, places: Places) -> list[Feature]:
-    """Return differences of neighbours that are both numbers in some flat output."""
+    """Return features for differences of neighbours that are both numbers in some flat output."""
     is_number, position = table.codes == NUMBER, _positions(table)
     both = is_number[1:] & is_number[:-1] & (position[1:] > 0)
     flat = np.array([structure.is_flat for structure in table.structures], dtype=bool)
@@ -221,9 +371,9 @@ def _numeric_places(table: Table) -> list[str]:
 def affordable(
     candidates: list[Feature], table: Table, on_d: Bools, runs_each: int
 ) -> list[Feature]:
-    """Return the features that the outputs suffice to learn: one for every `runs_each`.
+    """Return the features that can be learned from the outputs, by `affordable_number`.
 
-    Of features of single places, take those where the two sides differ most. Keep all others.
+    Of features of single places, the ones where the two samples differ most; all other features.
     """
     left_out: set[Feature] = set()
     for kind in PLACE_KINDS:
@@ -236,7 +386,7 @@ def affordable(
 def _most_distinguishing(
     candidates: list[Feature], table: Table, on_d: Bools | None, limit: int = MAX_FEATURES
 ) -> list[Feature]:
-    """Return the features at which the two sides look most different, if there are very many."""
+    """Return the `limit` features at which the two samples look most different, or all."""
     if len(candidates) <= limit or on_d is None:
         return _pick_evenly(candidates, limit)
     sample = np.zeros(len(table), dtype=bool)
@@ -246,7 +396,7 @@ def _most_distinguishing(
         np.stack(columns, axis=1)
         for columns in zip(*(feature.columns(part) for feature in candidates), strict=True)
     )
-    chosen = informative(numbers, codes, on_d[sample], limit)
+    chosen = choose_columns(numbers, codes, on_d[sample], limit)
     return [candidates[i] for i in chosen.tolist()]
 
 

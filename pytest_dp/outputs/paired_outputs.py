@@ -6,11 +6,16 @@ quantities that are learned from are kept: an extract.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+from dataclasses import dataclass
+
 import numpy as np
 
 from pytest_dp.basics.arrays import Bools, Outputs, join_outputs
-from pytest_dp.outputs.feature import Extract, Feature
-from pytest_dp.outputs.table import Table, concatenate, hashes, tabulate
+from pytest_dp.outputs.feature import Column, Feature
+from pytest_dp.outputs.flatten import EXTRACT
+from pytest_dp.outputs.leaves import NUMBER, UNKNOWN, all_numbers, are_all_numbers, one_name
+from pytest_dp.outputs.table import HASHES, Table, concatenate, hashes, tabulate
 
 TOTAL_ROOM = 2_000_000
 """Numbers that are kept of the outputs on either input, of all pairs together. More take memory;
@@ -19,6 +24,39 @@ MAX_SHOWN = 200_000
 """Numbers of the outputs that a check looks at. More take longer; fewer miss what is rare."""
 MIN_SHOWN = 8
 """Outputs that a check looks at, at least, however long they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Extract:
+    """A projection of outputs that are too long to be kept: the features to keep of each.
+
+    Calling it gives the extract of a table: a table without leaves. It knows the columns of its
+    features, whatever these are, and a hash of every output; all else of the outputs is gone.
+    """
+
+    about: tuple[Feature, ...]
+
+    def __call__(self, table: Table) -> Table:
+        n = len(table)
+        known = {feature: feature.columns(table) for feature in self.about}
+        bits = hashes(table).view(np.float64)  # as numbers, which are never recoded
+        columns: dict[Hashable, Column] = {HASHES: (bits, all_numbers(n))}
+        for feature, (numbers, codes) in known.items():  # copies: views would keep all of it
+            plain = are_all_numbers(codes) or (not table.levels and bool((codes == NUMBER).all()))
+            columns[feature] = numbers.copy(), all_numbers(n) if plain else codes.copy()
+        extract = Table(
+            [EXTRACT],
+            np.zeros(n, np.int64),
+            np.zeros(n + 1, np.int64),
+            np.zeros(0),
+            all_numbers(0),
+            dict(table.levels),
+            one_name(UNKNOWN, 0),
+            one_name(() if table.is_typed else None, n),
+            (),
+        )
+        extract.results.update(columns)
+        return extract
 
 
 class PairedOutputs:
@@ -110,3 +148,8 @@ def first_pairs(table: Table, on_d: Bools, number: int) -> tuple[Table, Bools]:
         return table, on_d
     rows = np.arange(len(on_d)) % half < number
     return table.rows(rows), on_d[rows]
+
+
+def features_of_extract(table: Table) -> list[Feature]:
+    """Return the features that an extract was made of."""
+    return [feature for feature in table.results if isinstance(feature, Feature)]

@@ -3,8 +3,8 @@
 The last digits of floats are no output of their own: ``0.1 + 0.2`` and ``0.3`` are one number to
 whoever wrote the mechanism, and two doubles. Which of them comes out may depend on the input, and
 so tell two inputs apart that the same mechanism over real numbers would not. Unless a claim asks
-for that (``floating_point=True``), numbers count as equal up to `Room`. It is so small that nothing
-else is lost: some errors of doubles, or of single precision where all numbers come from there.
+for that (``floating_point=True``), numbers count as equal up to a `Tolerance`. It is so small that
+nothing else is lost: some errors of doubles, or of single precision if all numbers have that.
 """
 
 from __future__ import annotations
@@ -46,73 +46,80 @@ _GOLDEN_SECTION = 0.3819660112501051
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
-    """The distance up to which numbers are equal: a constant, and a share of their size."""
+class Tolerance:
+    """A distance up to which numbers count as equal: a constant plus a share of their size."""
 
-    plain: float = 0.0
+    constant: float = 0.0
     share: float = 0.0
 
     def at(self, numbers: Floats | float) -> Floats:
-        """Return the distance for each number."""
+        """Return the distance for each number; 0 where it is not finite."""
         with np.errstate(invalid="ignore", over="ignore"):
-            distance = self.plain + self.share * np.abs(numbers)
+            distance = self.constant + self.share * np.abs(numbers)
         return np.where(np.isfinite(distance), distance, 0.0)
 
 
-NO_ROOM = Room()
+EXACT = Tolerance()
 
 
-def room(feature: Feature, table: Table) -> Room:
+def feature_tolerance(feature: Feature, table: Table) -> Tolerance:
     """Return the distance up to which two values of a feature are equal but for rounding."""
-    parts = feature.parts(table)
+    parts = feature.operands(table)
     if parts is None:
-        return NO_ROOM
+        return EXACT
     numbers, codes = feature.columns(table)
-    return tolerance_of(numbers[codes == NUMBER], *parts)
+    return tolerance_of_numbers(numbers[codes == NUMBER], *parts)
 
 
-def tolerance_of(numbers: Floats, *made_of: Floats) -> Room:
-    """Return the rounding tolerance of numbers, given their operands."""
+def tolerance_of_numbers(numbers: Floats, *made_of: Floats) -> Tolerance:
+    """Return the rounding tolerance of numbers, given arrays of the numbers they are computed from.
+
+    `EXACT` for whole numbers, and for fewer than two finite ones.
+    """
     finite = _finite_sample(numbers)
     if len(finite) < 2:
-        return NO_ROOM
+        return EXACT
     low, high = np.quantile(finite, (0.05, 0.95))
     if not high > low:
         low, high = finite.min(), finite.max()
     with np.errstate(over="ignore"):
         spread = float(high - low)
     parts = [finite, *map(_finite_sample, made_of)]
-    size = max(map(_size, parts))
+    size = max(map(_median_size, parts))
     if not 0 < size < np.inf or (_are_whole(finite) and _are_whole(numbers)):
-        return NO_ROOM
+        return EXACT
     if all(map(_are_single, parts)):
         error, of_spread = SINGLE, 2.0**-12
     else:
         error, of_spread = DOUBLE, SINGLE_ERRORS
-    plain = max(ROUNDINGS * error * size, min(2.0**10 * error * size, of_spread * spread))
-    return Room(plain, ROUNDINGS * error)
+    constant = max(ROUNDINGS * error * size, min(2.0**10 * error * size, of_spread * spread))
+    return Tolerance(constant, ROUNDINGS * error)
 
 
 def _finite_sample(numbers: Floats) -> Floats:
+    """Return the finite ones of `MAX_SAMPLED` evenly spaced numbers."""
     sample = numbers[:: max(1, len(numbers) // (MAX_SAMPLED))]
     return sample[np.isfinite(sample)]
 
 
-def _size(numbers: Floats) -> float:
-    """Return the median size of numbers that are not 0."""
+def _median_size(numbers: Floats) -> float:
+    """Return the median absolute value of the numbers that are not 0; 0.0 if all are."""
     sizes = np.abs(numbers[numbers != 0])
     return float(np.median(sizes)) if len(sizes) else 0.0
 
 
 def _are_whole(numbers: Floats) -> bool:
-    """Return whether all numbers are integers, and small enough to be exact."""
+    """Return whether all finite numbers are integers below `MAX_EXACT`, which floats hold."""
     with np.errstate(invalid="ignore"):
         is_integer = (numbers == np.round(numbers)) & (np.abs(numbers) < MAX_EXACT)
     return bool(np.all(is_integer | ~np.isfinite(numbers)))
 
 
 def _are_single(numbers: Floats) -> bool:
-    """Return whether numbers were computed in single precision: their last digits are in use."""
+    """Return whether numbers were computed in single precision.
+
+    They are if single precision holds all of them, and its last bit is set in at least a fifth.
+    """
     if not len(numbers):
         return True
     with np.errstate(over="ignore"):
@@ -124,39 +131,44 @@ def _are_single(numbers: Floats) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Clusters:
-    """Values that are equal but for rounding, as one each, in increasing order."""
+    """Clusters of numbers that are equal but for rounding, in increasing order."""
 
     values: Floats
-    """One of each."""
+    """The commonest number of each cluster, shape (k,)."""
     ends: Floats
-    """The smallest and the largest number that counts as equal, shape (2, k)."""
+    """The smallest and the largest number that belongs to each cluster, shape (2, k)."""
 
     @property
     def reach(self) -> Floats:
-        """How far from each value the farthest number is that counts as equal."""
+        """The distance from each value to the farther end of its cluster; 0 for infinities."""
         with np.errstate(invalid="ignore"):
             farthest = np.maximum(self.ends[1] - self.values, self.values - self.ends[0])
-        return np.asarray(np.nan_to_num(farthest), np.float64)  # of infinities
+        return np.asarray(np.nan_to_num(farthest), np.float64)
 
     def index(self, numbers: Floats) -> Ints:
-        """Return the position of the value that each number equals; -1 if there is none."""
+        """Return the position of the cluster that each number belongs to; -1 if to none."""
         if not len(self.values):
             return np.full(len(numbers), -1)
         at = np.minimum(np.searchsorted(self.ends[1], numbers), len(self.values) - 1)
         return np.where((numbers >= self.ends[0][at]) & (numbers <= self.ends[1][at]), at, -1)
 
-    def merged(self, numbers: Floats) -> Floats:
-        """Return numbers, each replaced by the value that it equals up to rounding, if any."""
+    def replace_by_values(self, numbers: Floats) -> Floats:
+        """Return numbers, with the value of its cluster in place of each that belongs to one."""
         at = self.index(numbers)
         return np.where(at >= 0, self.values[at], numbers) if len(self.values) else numbers
 
     def part(self, which: Bools | Ints) -> Clusters:
+        """Return some of the clusters."""
         return Clusters(self.values[which], self.ends[:, which])
 
 
-def clusters(values: Floats, counts: Ints, around: Room) -> tuple[Clusters, Ints]:
-    """Return clusters of different values, given in increasing order, and their counts."""
-    if around == NO_ROOM or len(values) < 1:
+def clusters(values: Floats, counts: Ints, around: Tolerance) -> tuple[Clusters, Ints]:
+    """Return clusters of numbers, and the count of each cluster.
+
+    `values` are different numbers in increasing order, `counts` says how often each came, and
+    numbers within a distance of `around` of each other belong together.
+    """
+    if around == EXACT or len(values) < 1:
         return Clusters(values, np.stack([values, values])), counts
     with np.errstate(invalid="ignore"):
         reach = around.at(values)
@@ -176,18 +188,21 @@ def clusters(values: Floats, counts: Ints, around: Room) -> tuple[Clusters, Ints
 
 
 def separating_number(low: Floats, high: Floats) -> Floats:
-    """Return a number above `low`, and at most `high`."""
+    """Return a number above `low` and at most `high` for each pair, shape (k,)."""
     with np.errstate(all="ignore"):
         cut = low * (1 - _GOLDEN_SECTION) + high * _GOLDEN_SECTION
         return np.where((cut > low) & (cut <= high), cut, high)
 
 
 Merging = tuple[tuple[str, Clusters], ...]
-"""What is equal but for rounding, by place."""
+"""Places, and the clusters of the numbers there."""
 
 
 def find_clusters(table: Table) -> Merging:
-    """Find clusters of numbers that are equal but for rounding, at each place of the outputs."""
+    """Return the clusters of the finite numbers at each place; none for extracts and long outputs.
+
+    Places without a rounding tolerance are left out.
+    """
     if table.is_extract or len(table.places) > MAX_SPECIAL:
         return ()
     by_place = []
@@ -196,8 +211,8 @@ def find_clusters(table: Table) -> Merging:
         values, counts = np.unique(numbers[codes == NUMBER], return_counts=True)
         finite = np.isfinite(values)
         values, counts = values[finite], counts[finite]
-        around = tolerance_of(np.repeat(values, counts))
-        if len(values) < 2 or around == NO_ROOM:
+        around = tolerance_of_numbers(np.repeat(values, counts))
+        if len(values) < 2 or around == EXACT:
             continue
         near = clusters(values, counts, around)[0]
         by_place.append((place, near))
@@ -205,59 +220,60 @@ def find_clusters(table: Table) -> Merging:
 
 
 def merge_clusters(table: Table, near: Merging) -> Table:
-    """Return a table in which numbers that are equal but for rounding are the same."""
+    """Return a table in which all numbers of a cluster are equal."""
     if not near or table.is_extract:
         return table
     numbers = table.numbers.copy()
     for place, known in near:
         leaves = table.having(place)[1]
-        numbers[leaves] = known.merged(numbers[leaves])
+        numbers[leaves] = known.replace_by_values(numbers[leaves])
     return replace(table, numbers=numbers)
 
 
 @dataclass(frozen=True, slots=True)
 class WholeOutputs:
-    """Some whole outputs, told by their hashes."""
+    """A set of whole outputs, recognised by their hashes."""
 
     marks: tuple[int, ...]
-    """In increasing order."""
+    """The hashes, in increasing order."""
     near: Merging = field(default=(), compare=False)
-    """What is equal but for rounding."""
+    """Clusters of numbers that count as equal."""
     typed: bool = True
-    """Whether types of numbers and forms tell them apart; see `Table.is_typed`."""
+    """Whether outputs that differ in types of numbers or forms alone have different hashes."""
 
     ordered: ClassVar[int] = 0
     """How many of the `codes` stand in increasing order: none."""
 
     @classmethod
     def of(cls, table: Table, *, exact: bool = False) -> Self:
-        """Return all outputs of a table; `exact` as in `Feature`."""
+        """Return the set of all outputs of a table; with `exact`, rounding tells them apart."""
         near = () if exact else find_clusters(table)
         marks = np.unique(hashes(merge_clusters(table, near)))
         return cls(tuple(marks.tolist()), near, table.is_typed)
 
     @property
     def width(self) -> int:
-        """How many codes there are; the last one is for any other output."""
+        """How many codes there are; the last code is for outputs that are not in the set."""
         return len(self.marks) + 1
 
     def codes(self, table: Table) -> Ints:
-        """Return the position of each output among these, shape (n,); their count for others."""
+        """Return the position of each output in the set, shape (n,); for others, its size."""
         found = hashes(merge_clusters(table, self.near), self.typed)
         at = np.searchsorted(self.marks, found)
         same = np.append(self.marks, 0)[at] == found
         return np.where(same & (at < len(self.marks)), at, len(self.marks))
 
     def mask(self, table: Table) -> Bools:
-        """Return which outputs are among these, shape (n,)."""
+        """Return which outputs are in the set, shape (n,)."""
         return self.codes(table) < len(self.marks)
 
 
 def find_recurring(counts: Ints, share: float) -> Bools:
-    """Return which values come more often than chance explains; counts are in order of value.
+    """Return which values come more often than chance explains, by counts in order of value.
 
-    Those are values that make up more than a share of all outputs, and among continuous ones any
-    that comes five times, and more than four times as often as its neighbours.
+    They are the values that make up more than `share` of all outputs, and values that come at least
+    `MIN_COUNT` times, and more than `TIMES_USUAL` times as often as their ten neighbours on
+    either side.
     """
     often: Bools = counts > max(MIN_COUNT - 1, share * counts.sum())
     candidates = np.flatnonzero(~often & (counts >= MIN_COUNT))
@@ -275,8 +291,8 @@ def find_recurring(counts: Ints, share: float) -> Bools:
 def comes_alone(numbers: Floats, codes: Ints, on_d: Bools, times: int) -> bool:
     """Return whether a special value came `times` times on one input, and never on the other.
 
-    Special are a number that recurs where hardly any others do, and NaN and any category where most
-    are numbers.
+    Numbers and codes are those of one place, shape (n,). If nearly all are numbers, NaN and any
+    category is special; so is a number that recurs, if hardly any other number does.
     """
     missing = np.isnan(numbers) & (codes == NUMBER)
     is_number = (codes == NUMBER) & ~missing

@@ -19,9 +19,8 @@ import numpy as np
 from pytest_dp.basics.arrays import Floats, Ints
 from pytest_dp.outputs.events import Equals, Is
 from pytest_dp.outputs.feature import KINDS, Feature, FeatureKind
-from pytest_dp.outputs.features import Sample, basic_features
+from pytest_dp.outputs.features import Sample, basic_features, choose_places
 from pytest_dp.outputs.leaves import ABSENT, NUMBER
-from pytest_dp.outputs.place_choice import choose
 from pytest_dp.outputs.table import Table, tabulate
 from pytest_dp.readers.text_features import readings
 
@@ -187,7 +186,7 @@ def parsed_features(sample: Sample) -> list[Feature]:
     for place in [feature.argument for feature in sample.leaves] if table.levels else ():
         for parser in parsers_of(place, table) if readings(place, table) else ():
             parsed = inside(parser, table)
-            about = basic_features(Sample(parsed, None, 0, choose(parsed, None, 0)))
+            about = basic_features(Sample(parsed, None, 0, choose_places(parsed, None, 0)))
             for inner in filter(_is_plain, about):
                 for kind, said, what in _parsed_quantities(inner, parsed):
                     part = Part(place, parser, what)

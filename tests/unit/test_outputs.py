@@ -94,7 +94,7 @@ def test_any_output_works(kind):
         numbers, codes = feature.columns(table)
         assert len(numbers) == len(codes) == 400
     if kind in READABLE:
-        for one in (one for one in found if " is a number" not in str(one.event)):
+        for one in found:
             for output in outputs[:10]:
                 assert said_by_python(str(one.event), output) == one.event(output), str(one.event)
     for one in found:

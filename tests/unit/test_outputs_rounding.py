@@ -12,11 +12,10 @@ from numpy.random import default_rng
 from searching import look
 
 from pytest_dp.outputs.feature import Feature, leaf
-from pytest_dp.outputs.features import all_features, features
+from pytest_dp.outputs.features import MAX_PLACES, all_features, choose_places, features
 from pytest_dp.outputs.leaves import category, without_last_digits
-from pytest_dp.outputs.place_choice import MAX_PLACES, choose
 from pytest_dp.outputs.raised import Raised
-from pytest_dp.outputs.rounding import NO_ROOM, clusters, room, tolerance_of
+from pytest_dp.outputs.rounding import EXACT, clusters, feature_tolerance, tolerance_of_numbers
 from pytest_dp.outputs.table import tabulate
 
 OUTPUT = leaf("output")
@@ -39,7 +38,7 @@ def grid(step, shift=0.0, seed=0, n=4_000):
 )
 def test_errors_are_merged_and_steps_are_not(step, shift, seed):
     values = grid(step, shift, seed)
-    around = tolerance_of(noisy(values, seed))
+    around = tolerance_of_numbers(noisy(values, seed))
     found, counts = clusters(*np.unique(noisy(values, seed), return_counts=True), around)
     steps, exact = np.unique(np.round((values - shift) / step), return_counts=True)
     assert len(found.values) == len(steps)
@@ -48,11 +47,12 @@ def test_errors_are_merged_and_steps_are_not(step, shift, seed):
 
 
 def test_whole_numbers_and_bits_have_no_errors():
-    assert tolerance_of(np.array([1.0, 2e15, 2e15 + 1, 3.0])) == NO_ROOM
+    assert tolerance_of_numbers(np.array([1.0, 2e15, 2e15 + 1, 3.0])) == EXACT
     table = tabulate([0.1, 0.2, 0.30000000000000004] * 5)
-    assert room(Feature("log2(lowest bit of output)", "lowest bit", "output"), table) == NO_ROOM
-    assert room(replace(OUTPUT, exact=True), table) == NO_ROOM
-    assert room(OUTPUT, table) != NO_ROOM
+    bits = Feature("log2(lowest bit of output)", "lowest bit", "output")
+    assert feature_tolerance(bits, table) == EXACT
+    assert feature_tolerance(replace(OUTPUT, exact=True), table) == EXACT
+    assert feature_tolerance(OUTPUT, table) != EXACT
 
 
 def test_last_digits_go():
@@ -88,7 +88,7 @@ def test_of_thousands_of_places_the_one_that_moves_is_learned_from(make):
     else:
         outputs, place = make(numbers), "output[1234]"
     table = tabulate(outputs)
-    assert choose(table, first, 24).chosen == [place]
+    assert choose_places(table, first, 24).chosen == [place]
     found = all_features(table, first, 24)
     assert [f.text for f in found if f.kind == "leaf"] == [place]
     assert {f.kind for f in found} >= {"mean", "sum"}
