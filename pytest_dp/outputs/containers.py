@@ -23,16 +23,16 @@ from pytest_dp.outputs.leaves import NUMBERS, type_name
 from pytest_dp.outputs.raised import IteratorElements, Raised, attributes
 
 Aspect = tuple[str, str, Any]
-"""A place, what is observed of it (see `ASPECT_TEXTS`), and what that is."""
+"""A place, what is observed there (a key of `ASPECT_TEXTS`), and the value that is observed."""
 ASPECT_TEXTS = {
     "type": "type({}) is {}",
     "dtype": "{}.dtype == {!r}",
     "order": "list({}) == [{}]",
 }
-"""How aspects of a form are written."""
+"""Templates of the text of an aspect, for its place and its value."""
 
 Labels = tuple[str, ...] | None
-"""What follows a container's expression to reach each element; None for ``[0]``, ``[1]``, ...
+"""Python code that reaches each element, behind a container's expression; None for ``[0]``, ...
 
 In ``sorted(\0)[0]``, the container's expression replaces ``\0``.
 """
@@ -44,7 +44,7 @@ ALL_ELEMENTS = -1
 
 
 class Head(NamedTuple):
-    """A container apart from its elements."""
+    """A container apart from its elements: its type, labels, form and length."""
 
     kind: str
     labels: Labels
@@ -62,7 +62,8 @@ PLAIN_HEADS: dict[Any, Head] = {
 def open_container(container: Any) -> tuple[Head, Sequence[Any]] | None:
     """Return the head and the elements of a container.
 
-    None for other objects, or if reading fails.
+    None for an object that is no container, or one whose code raises when it is read; the error is
+    noted.
     """
     if type(container) in PLAIN_HEADS:
         return PLAIN_HEADS[type(container)], container
@@ -82,6 +83,7 @@ def open_container(container: Any) -> tuple[Head, Sequence[Any]] | None:
 
 
 def _length_of(container: Any) -> int | None:
+    """Return ``len(container)``; None for containers without a length."""
     try:
         return len(container) if hasattr(type(container), "__len__") else None
     except TypeError:
@@ -89,51 +91,28 @@ def _length_of(container: Any) -> int | None:
 
 
 def container_name(container: Any) -> str:
-    """Return the name of a container's type, or of the iterator's type for its elements."""
+    """Return the name of a container's type; of elements of an iterator, that of the iterator."""
     return container.kind if isinstance(container, IteratorElements) else type_name(type(container))
 
 
 def _dtype(column: Any) -> str:
-    """Return the type of what is in a pandas object."""
+    """Return the dtype of a pandas object as text."""
     return str(column.dtype) if isinstance(column.dtype, np.dtype) else repr(column.dtype)
 
 
 def is_plain(dtype: np.dtype[Any]) -> bool:
-    """Return whether ``tolist`` turns elements of arrays of this type into equal Python objects."""
+    """Return whether ``tolist`` gives Python objects that equal the elements, for this type."""
     return dtype.kind in "biufOUS" and not (dtype.kind == "f" and dtype.itemsize > 8)
 
 
 @lru_cache(maxsize=64)
-def _text_of(dtype: np.dtype[Any]) -> str:
-    return str(dtype)  # which takes long
-
-
-def _moments(moment: Any) -> list[tuple[str, Any]] | None:
-    """Return dates, times and spans as numbers by attribute, and their zone; None for others."""
-    if isinstance(moment, np.datetime64 | np.timedelta64):
-        ticks = math.nan if np.isnat(moment) else int(moment.astype(np.int64))
-        return [(".astype(int)", ticks), (".dtype", str(moment.dtype))]
-    if not isinstance(moment, dt.date | dt.time | dt.timedelta) or moment != moment:  # pandas.NaT
-        return None
-    parts: list[tuple[str, Any]]
-    if isinstance(moment, dt.timedelta):
-        parts = [(".total_seconds()", moment.total_seconds())]
-    elif isinstance(moment, dt.datetime) and moment.tzinfo is None:
-        seconds = (moment - dt.datetime(1970, 1, 1)).total_seconds()
-        parts = [(".replace(tzinfo=utc).timestamp()", seconds)]
-    elif isinstance(moment, dt.datetime):
-        parts = [(".timestamp()", moment.timestamp())]
-    elif isinstance(moment, dt.date):
-        parts = [(".toordinal()", moment.toordinal())]
-    else:
-        names = "hour", "minute", "second", "microsecond"
-        parts = [(f".{name}", getattr(moment, name)) for name in names]
-    zone = getattr(moment, "tzinfo", None)
-    return parts if zone is None else [*parts, (".tzinfo", str(zone))]
+def _dtype_text(dtype: np.dtype[Any]) -> str:
+    """Return ``str(dtype)``, which takes long, from a cache."""
+    return str(dtype)
 
 
 def _in_order(elements: Any) -> list[Any]:
-    """Return the dictionary keys and set elements in an order that does not depend on hashing."""
+    """Return keys or elements of a set in an order that is the same in any process."""
     if not any(isinstance(element, set | frozenset) for element in elements):  # < is "subset of"
         try:
             return sorted(elements)
@@ -143,32 +122,37 @@ def _in_order(elements: Any) -> list[Any]:
 
 
 Opener = Callable[[Any, list[Aspect]], Inside | None]
-"""What opens a container, and adds to its form; None if it is none after all."""
+"""A function that returns what is in a container, and appends to its form.
+
+It returns None for an object that is no container after all.
+"""
 
 
 def _opener_of(elements: Callable[[Any, list[Aspect]], Iterator[tuple[str, Any]]]) -> Opener:
-    """Make an opener from a generator of labels and elements."""
+    """Return an opener made from a generator of labels and elements."""
     return lambda container, form: _by_label(elements(container, form))
 
 
 def _by_label(labelled: Iterable[tuple[str, Any]]) -> Inside:
+    """Return labels and elements of pairs, apart."""
     pairs = list(labelled)
     return tuple(label for label, _ in pairs), [element for _, element in pairs]
 
 
 @lru_cache(maxsize=64)
 def indices(shape: tuple[int, ...]) -> Labels:
-    """Return how the elements of an array are reached."""
+    """Return the labels of all elements of an array of this shape."""
     if len(shape) == 1:
         return None
     return tuple(f"[{', '.join(map(str, index))}]" for index in np.ndindex(shape))
 
 
 def _in_array(array: Any, form: list[Aspect]) -> Inside:
+    """Open an array; one without axes is as good as the value that it holds."""
     if not array.ndim and array.dtype.names is None:  # as good as what it holds
         form.pop()
         return ("",), [array.item()]
-    form.append(("", "dtype", _text_of(array.dtype)))
+    form.append(("", "dtype", _dtype_text(array.dtype)))
     if not array.ndim:
         return ("",), [array[()]]
     if is_plain(array.dtype):
@@ -177,7 +161,7 @@ def _in_array(array: Any, form: list[Aspect]) -> Inside:
 
 
 def _in_structure(record: Any, _: list[Aspect]) -> Inside | None:
-    """Return the fields of one element of a structured array."""
+    """Open one element of a structured array by its fields; None for other `numpy.void`."""
     names = record.dtype.names
     if names is None:
         return None
@@ -185,12 +169,24 @@ def _in_structure(record: Any, _: list[Aspect]) -> Inside | None:
 
 
 def _in_moment(moment: Any, _: list[Aspect]) -> Inside | None:
-    parts = _moments(moment)
-    return None if parts is None else _by_label(parts)
+    """Open a date, time or span of time as numbers; None for a missing one."""
+    if isinstance(moment, np.datetime64 | np.timedelta64):
+        ticks = math.nan if np.isnat(moment) else int(moment.astype(np.int64))
+        return (".astype(int)", ".dtype"), [ticks, str(moment.dtype)]
+    if moment != moment:  # pandas.NaT
+        return None
+    if isinstance(moment, dt.timedelta):
+        return (".total_seconds()",), [moment.total_seconds()]
+    if not isinstance(moment, dt.datetime):
+        return (".toordinal()",), [moment.toordinal()]
+    if moment.tzinfo is None:
+        seconds = (moment - dt.datetime(1970, 1, 1)).total_seconds()
+        return (".replace(tzinfo=utc).timestamp()",), [seconds]
+    return (".timestamp()", ".tzinfo"), [moment.timestamp(), str(moment.tzinfo)]
 
 
 def _in_pandas(data: Any, form: list[Aspect]) -> Iterator[tuple[str, Any]]:
-    """Yield a pandas object's values, names and attributes, and its index unless 0, 1, 2, ..."""
+    """Yield values, names and attributes of a pandas object, and its index unless 0, 1, ..."""
     if hasattr(data, "columns"):
         for j, column in enumerate(data.columns):
             where = f"[{column!r}]"
@@ -213,7 +209,7 @@ def _in_pandas(data: Any, form: list[Aspect]) -> Iterator[tuple[str, Any]]:
 
 
 def _in_columns(table: Any, form: list[Aspect]) -> Iterator[tuple[str, Any]]:
-    """Yield a table of polars or PyArrow, column by column, or a series of polars."""
+    """Yield values of a polars or PyArrow table, column by column, or of a polars series."""
     columns = [("", table)]
     if hasattr(table, "column_names"):
         columns = list(zip(table.column_names, table.columns, strict=True))
@@ -230,7 +226,7 @@ def _in_columns(table: Any, form: list[Aspect]) -> Iterator[tuple[str, Any]]:
 
 
 def _names(index: Any, place: str, form: list[Aspect]) -> Iterator[tuple[str, Any]]:
-    """Yield the labels of the rows or columns of a pandas object, and note its form."""
+    """Yield labels of rows or columns of a pandas object; appends their type to the form."""
     form.append((place, "type", container_name(index)))
     if index.name is not None:
         yield f"{place}.name", index.name
@@ -241,19 +237,21 @@ def _names(index: Any, place: str, form: list[Aspect]) -> Iterator[tuple[str, An
 
 
 def _in_mapping(mapping: Any, form: list[Aspect]) -> Inside:
+    """Open a mapping: its values, in an order of keys that is the same in any process."""
     head, keys = _head_of(container_name(mapping), tuple(mapping))
     form += head.form[1:]
     return head.labels, [mapping[key] for key in keys]
 
 
 def _head_of(kind: str, given: tuple[Any, ...]) -> tuple[Head, list[Any]]:
-    """Return the head of a mapping that gives these keys, and the keys in an order of their own."""
+    """Return the head of a mapping with keys in this order, and the keys in order of values."""
     one_way = {str, int, bytes}.issuperset(map(type, given))  # equal keys are written alike
     return (_head_of_keys if one_way else _head_of_keys.__wrapped__)(kind, given)
 
 
 @lru_cache(maxsize=512)
 def _head_of_keys(kind: str, given: tuple[Any, ...]) -> tuple[Head, list[Any]]:
+    """Return `_head_of`, from a cache for keys that are equal only if their texts are."""
     keys = _in_order(given)
     order: list[Aspect] = [("", "order", tuple(map(safe_repr, given)))] if given else []
     labels = tuple(f"[{key!r}]" for key in keys)
@@ -262,46 +260,54 @@ def _head_of_keys(kind: str, given: tuple[Any, ...]) -> tuple[Head, list[Any]]:
 
 @lru_cache(maxsize=64)
 def _attribute_labels(names: tuple[str, ...]) -> Labels:
+    """Return the labels of attributes of these names."""
     return tuple(f".{name}" for name in names)
 
 
 def _in_dataclass(instance: Any, _: list[Aspect]) -> Inside:
+    """Open a dataclass: the values of its fields."""
     names = _fields_of(instance.__class__)
     return _attribute_labels(names), [getattr(instance, name) for name in names]
 
 
 @lru_cache(maxsize=64)
 def _fields_of(kind: Any) -> tuple[str, ...]:
+    """Return the names of the fields of a dataclass."""
     return tuple(field.name for field in dataclasses.fields(kind))
 
 
 def _in_sequence(sequence: Any, _: list[Aspect]) -> Inside:
+    """Open a sequence; a named tuple by its names."""
     names, values = getattr(sequence, "_fields", None), list(sequence)
     return _attribute_labels(tuple(names[i] for i in range(len(values)))) if names else None, values
 
 
 def _in_set(members: Any, _: list[Aspect]) -> Inside:
+    """Open a set: its elements in an order that is the same in any process."""
     return _by_label((f"sorted(\0)[{i}]", value) for i, value in enumerate(_in_order(members)))
 
 
 def _in_object(instance: Any, _: list[Aspect]) -> Inside | None:
+    """Open an object by its attributes; None if it is not read by attributes."""
     fields = attributes(instance)
     return None if fields is None else (_attribute_labels(tuple(fields)), list(fields.values()))
 
 
 @lru_cache(maxsize=512)
 def _openers(kind: Any) -> tuple[Opener, ...]:
-    """Return the openers for a type."""
+    """Return the openers to try for a type, in order; none for types that are never opened."""
     if issubclass(kind, _NEVER) and not issubclass(kind, np.timedelta64):
         return ()
     return tuple(opener for fits, opener in _CONTAINERS if fits(kind))
 
 
 def _of(*kinds: Any) -> Callable[[Any], bool]:
+    """Return a predicate: whether a type is a subclass of any of these."""
     return lambda kind: issubclass(kind, kinds)
 
 
 def _is_pandas(kind: Any) -> bool:
+    """Return whether a type is one of pandas; False while pandas is not imported."""
     pandas = sys.modules.get("pandas")
     if pandas is None:
         return False
@@ -310,12 +316,14 @@ def _is_pandas(kind: Any) -> bool:
 
 
 def _has_columns(kind: Any) -> bool:
+    """Return whether a type is a table of polars or PyArrow, or a polars series."""
     polars, arrow = (sys.modules.get(name) for name in ("polars", "pyarrow"))
     kinds = (polars.DataFrame, polars.Series) if polars is not None else ()
     return issubclass(kind, (*kinds, arrow.Table) if arrow is not None else kinds)
 
 
 def _is_array_like(kind: Any) -> bool:
+    """Return whether objects of a type can be made arrays."""
     return hasattr(kind, "__array__") and not issubclass(kind, np.generic)
 
 
@@ -325,7 +333,7 @@ _CONTAINERS: tuple[tuple[Callable[[Any], bool], Opener], ...] = (
     (_of(complex, np.complexfloating), lambda z, _: ((".real", ".imag"), [z.real, z.imag])),
     (_of(np.ndarray), _in_array),
     (_of(np.void), _in_structure),
-    (_of(dt.date, dt.time, dt.timedelta, np.datetime64, np.timedelta64), _in_moment),
+    (_of(dt.date, dt.timedelta, np.datetime64, np.timedelta64), _in_moment),
     (_is_pandas, _opener_of(_in_pandas)),
     (_has_columns, _opener_of(_in_columns)),
     (_of(Mapping), _in_mapping),

@@ -58,7 +58,8 @@ THRESHOLDS = (0.002, 0.005, 0.01, *(k / 50 for k in range(1, 50)), 0.99, 0.995, 
 closely."""
 
 Rank = Callable[[Ints, Ints], Floats]
-"""``rank(c1, c2)``: how promising events with these counts are; higher is better."""
+"""``rank(c1, c2)``: how promising events are, by their counts on D and on D', shape (k,); higher is
+better."""
 
 MAX_CONTEXTS = 6
 """Lengths and counts for which numbers are searched again, among outputs of that length or count.
@@ -68,7 +69,7 @@ Measured: without any, StatDP takes 1.75 times the samples where a label says wh
 
 @dataclass(frozen=True, slots=True)
 class RankedEvent:
-    """An event, its counts on the samples it was found on, and its rank."""
+    """An event, its counts in the outputs it was found in, and its rank."""
 
     event: Event
     c1: int
@@ -77,7 +78,7 @@ class RankedEvent:
 
     @classmethod
     def of(cls, event: Event, table: Table, on_d: Bools, rank: Rank) -> Self:
-        """Return an event on these samples."""
+        """Count an event in the outputs of a table, and return it with its rank."""
         inside = event.mask(table)
         c1, c2 = (np.array([np.sum(inside & side)]) for side in (on_d, ~on_d))
         return cls(event, int(c1[0]), int(c2[0]), float(rank(c1, c2)[0]))
@@ -85,7 +86,7 @@ class RankedEvent:
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """Many events of one kind: counts on either side, and how to build the k-th."""
+    """Many events of one kind: their counts on D and on D', and a function that builds one."""
 
     c1: Ints
     c2: Ints
@@ -106,9 +107,9 @@ def search(
 ) -> list[RankedEvent]:
     """Return the most promising events that tell outputs on D from outputs on D', best first.
 
-    They speak about the quantities in `about`, such as `features` has. With `rare`, there is also,
-    for either input, the rare value or category that speaks most for it: a value that is released
-    once in a thousand runs tells everything, but not yet.
+    Events are about the features in `about`; at most `limit` are returned. With `rare`, so are, for
+    either input, the rare value or category that points to it most: a value that is released once
+    in a thousand runs tells everything, but not yet.
     """
     exact = any(feature.exact for feature in about)
     # Of equals, what comes first wins: the easiest to read.
@@ -137,7 +138,10 @@ def search(
 
 
 def _rarely_on(on_d: bool, runs: int) -> Rank:
-    """Return a rank of rare events that favour one input: their standard errors, from two up."""
+    """Return a rank of rare events that favour one input: standard errors of the difference.
+
+    Minus infinity below 2, and for events of at least `RARE_SHARE` of the outputs.
+    """
 
     def rank(c1: Ints, c2: Ints) -> Floats:
         more, less = (c1, c2) if on_d else (c2, c1)
@@ -150,6 +154,10 @@ def _rarely_on(on_d: bool, runs: int) -> Rank:
 def _best(
     blocks: list[_Block], rank: Rank, context: tuple[Condition, ...], limit: int, cost: float = 0.0
 ) -> list[RankedEvent]:
+    """Return the `limit` events of the highest rank, at most `MAX_OF_A_KIND` of a block.
+
+    Each is conjoined with the conditions of `context`. `cost` is taken off every rank.
+    """
     if not blocks:
         return []
     all_ranks = rank(*(np.concatenate([getattr(b, side) for b in blocks]) for side in ("c1", "c2")))
@@ -168,13 +176,13 @@ def _best(
 
 
 def _highest(ranks: Floats, limit: int) -> list[int]:
-    """Return indices of the highest ranks; those of minus infinity are left out."""
+    """Return the indices of the highest ranks, without those of minus infinity."""
     order: list[int] = np.argsort(-ranks, kind="stable")[:limit].tolist()
     return [k for k in order if ranks[k] > -math.inf]
 
 
 def _numbers(feature: Feature, table: Table, on_d: Bools) -> Iterator[_Block]:
-    """Yield half-lines, intervals and recurring values of a numeric feature."""
+    """Yield half-lines, intervals and recurring values of a feature with numbers."""
     numbers, codes = feature.columns(table)
     is_number = codes == NUMBER
     nan = is_number & np.isnan(numbers)
@@ -224,7 +232,11 @@ def _numbers(feature: Feature, table: Table, on_d: Bools) -> Iterator[_Block]:
 def _recurring_values(
     feature: Feature, numbers1: Floats, numbers2: Floats, around: Tolerance
 ) -> Iterator[_Block]:
-    """Yield single values that come more often than chance explains, of sorted numbers."""
+    """Yield events for single values that come more often than chance explains.
+
+    `numbers1` and `numbers2` are the sorted numbers on D and on D'; values within `around` are
+    equal.
+    """
     distinct = np.unique(np.concatenate([numbers1, numbers2]), return_counts=True)
     values, counts = clusters(*distinct, around)
     c1, c2 = (
@@ -243,7 +255,10 @@ def _recurring_values(
 
 
 def thresholds(numbers: Floats, around: Tolerance = EXACT) -> Floats:
-    """Cut points for sorted or unsorted numbers: few digits, no more than the spread deserves."""
+    """Return cut points for numbers, with few digits: all values if there are few, else quantiles.
+
+    `around` is the distance up to which numbers count as equal.
+    """
     finite = numbers[np.isfinite(numbers)]
     if not len(finite):
         return np.unique(numbers)
@@ -262,7 +277,7 @@ def thresholds(numbers: Floats, around: Tolerance = EXACT) -> Floats:
 
 
 def _categories(feature: Feature, table: Table, on_d: Bools) -> Iterator[_Block]:
-    """Yield each category of a feature, and its complement."""
+    """Yield events for each category of a feature, and for its complement."""
     if not feature.of_kind.categories:
         return
     codes = feature.columns(table)[1]
@@ -281,7 +296,10 @@ def _categories(feature: Feature, table: Table, on_d: Bools) -> Iterator[_Block]
 
 
 def _single_outputs(table: Table, on_d: Bools, exact: bool) -> list[_Block]:
-    """Return single outputs, and the sets that best distinguish the sides, if outputs recur."""
+    """Return events for single outputs, and for sets of outputs that are likelier on one input.
+
+    None if hardly any output comes twice, and for extracts, whose outputs cannot be written down.
+    """
     if table.is_extract:  # an output that is gone cannot be written down
         return []
     known = WholeOutputs.of(table, exact=exact)
@@ -314,7 +332,7 @@ def _single_outputs(table: Table, on_d: Bools, exact: bool) -> list[_Block]:
 
 
 def one_of(table: Table, rows: Sequence[int], outcomes: WholeOutputs) -> OneOf:
-    """Make the event that an output is one of these outcomes, given their rows in the table."""
+    """Return the event that an output is one of some outcomes, which are rows of a table."""
     outputs = [table.raw[row] for row in rows]
     plain = [o.tolist() if isinstance(o, np.ndarray | np.generic) else o for o in outputs]
     varied = len(table.types.names) > 1 or len(table.forms.names) > 1
@@ -324,7 +342,10 @@ def one_of(table: Table, rows: Sequence[int], outcomes: WholeOutputs) -> OneOf:
 
 
 def _contexts(about: list[Feature], table: Table, on_d: Bools, rank: Rank) -> list[Condition]:
-    """Return lengths and counts that say most: among their outputs, numbers are searched again."""
+    """Return the lengths and counts that tell the inputs apart most, `MAX_CONTEXTS` at most.
+
+    Among the outputs of each, numbers are searched again.
+    """
     contexts: list[tuple[float, Condition]] = []
     for feature in about:
         if feature.kind not in ("count", "len"):
@@ -339,4 +360,5 @@ def _contexts(about: list[Feature], table: Table, on_d: Bools, rank: Rank) -> li
 
 
 def _count(mask: Bools, on_d: Bools) -> tuple[Ints, Ints]:
+    """Return how many outputs on D and on D' a mask holds for, as arrays of shape (1,)."""
     return np.array([np.sum(mask & on_d)]), np.array([np.sum(mask & ~on_d)])

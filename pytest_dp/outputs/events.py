@@ -20,9 +20,9 @@ from pytest_dp.outputs.table import Table, tabulate
 
 @dataclass(frozen=True, slots=True)
 class Between:
-    """``low <= feature < high``, either side open if None.
+    """A half-line or interval of a feature: ``low <= feature < high``; None for an open end.
 
-    Numbers that are closer to an end than `tolerance` count as equal to it (see `rounding`).
+    Numbers that are closer to an end than `tolerance` count as equal to it.
     """
 
     feature: Feature
@@ -31,6 +31,7 @@ class Between:
     tolerance: float = 0.0
 
     def mask(self, table: Table) -> Bools:
+        """Return which outputs the condition holds for, shape (n,)."""
         numbers, codes = self.feature.columns(table)
         inside: Bools = codes == NUMBER
         with np.errstate(invalid="ignore"):
@@ -51,13 +52,14 @@ class Between:
 
 @dataclass(frozen=True, slots=True)
 class Equals:
-    """``feature == value``, for a number, but for `tolerance`; NaN equals NaN."""
+    """A single number of a feature, up to `tolerance`; NaN equals NaN."""
 
     feature: Feature
     value: float
     tolerance: float = 0.0
 
     def mask(self, table: Table) -> Bools:
+        """Return which outputs the condition holds for, shape (n,)."""
         numbers, codes = self.feature.columns(table)
         low, high = self.value - self.tolerance, self.value + self.tolerance
         with np.errstate(invalid="ignore"):
@@ -78,13 +80,14 @@ class Equals:
 
 @dataclass(frozen=True, slots=True)
 class Is:
-    """The feature is of a category, or is not."""
+    """A category of a feature, or all other categories and numbers if `negated`."""
 
     feature: Feature
     category: Category
     negated: bool = False
 
     def mask(self, table: Table) -> Bools:
+        """Return which outputs the condition holds for, shape (n,)."""
         codes = self.feature.columns(table)[1]
         same: Bools = codes == table.levels.get(self.category, ABSENT - 1)
         return (codes != ABSENT) & ~same if self.negated else same
@@ -104,15 +107,16 @@ class Is:
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """The whole output is one of a few."""
+    """A set of whole outputs."""
 
     outcomes: WholeOutputs
     texts: tuple[str, ...]
-    """The outputs as Python would print them."""
+    """How Python would print each output."""
     by_repr: bool = False
-    """Whether Python would take other outputs for equal, of other types."""
+    """Whether ``==`` holds for outputs of other types too, so that the text compares reprs."""
 
     def mask(self, table: Table) -> Bools:
+        """Return which outputs the condition holds for, shape (n,)."""
         return self.outcomes.mask(table)
 
     def __str__(self) -> str:
@@ -135,7 +139,7 @@ Condition = Between | Equals | Is | OneOf
 class Event:
     """A set of outputs: those for which all conditions hold.
 
-    ``event(output)`` tells whether one output is in it; ``str(event)`` is readable.
+    ``event(output)`` returns whether one output is in it; ``str(event)`` is readable.
     """
 
     conditions: tuple[Condition, ...]
@@ -157,7 +161,10 @@ class Event:
 def shown_as(
     feature: Feature, show: Callable[[float], str] = repr
 ) -> tuple[str, Callable[[float], str]]:
-    """Return the text of a feature and how its numbers are shown: dates as dates, not as days."""
+    """Return the text of a feature, and a function that writes its numbers.
+
+    Dates are written as dates, not as days.
+    """
     for ending, moment in ((_OF_DATES, _day), (_OF_TIMES, _time)):
         if feature.text.endswith(ending):
             return feature.text.removesuffix(ending), moment
@@ -169,12 +176,13 @@ _OF_DATES, _OF_TIMES = ".toordinal()", ".replace(tzinfo=utc).timestamp()"
 
 
 def _day(number: float) -> str:
-    """Return the first day from an ordinal number on."""
+    """Return the first day on or after a proleptic ordinal, as Python code."""
     day = dt.date.fromordinal(min(max(math.ceil(number), 1), dt.date.max.toordinal()))
     return f"date({day.year}, {day.month}, {day.day})"
 
 
 def _time(seconds: float) -> str:
+    """Return a time in seconds since 1970 as Python code."""
     moment = dt.datetime(1970, 1, 1) + dt.timedelta(seconds=seconds)
     return repr(moment).removeprefix("datetime.")
 

@@ -84,7 +84,7 @@ def choose_places(table: Table, on_d: Bools | None, paired: int, at_least: int =
     places, numbers, codes = table.matrix(rows)
     kinds = codes if table.levels or len(table.structures) > 1 else None
     limit = max(at_least, affordable_number(on_d))
-    chosen = choose_columns(numbers, kinds, on_d[rows], limit, paired)
+    chosen = informative_columns(numbers, kinds, on_d[rows], limit, paired)
     return Places([places[i] for i in chosen.tolist()], all=False)
 
 
@@ -105,7 +105,7 @@ def affordable_number(on_d: Bools, runs_each: int = 30) -> int:
     return int(np.clip(len(on_d) / runs_each, MIN_PLACES, MAX_PLACES))
 
 
-def choose_columns(
+def informative_columns(
     numbers: Floats, codes: Ints | None, on_d: Bools, limit: int, paired: int = 0
 ) -> Ints:
     """Return the columns that tell the inputs apart, at most `limit`, in increasing order.
@@ -124,7 +124,7 @@ def choose_columns(
 def differing_columns(numbers: Floats, codes: Ints | None, rows1: Ints, rows2: Ints) -> Bools:
     """Return which columns differ in some pair of rows by more than rounding, shape (columns,).
 
-    Row `rows1[i]` is paired with row `rows2[i]`. Numbers and codes are as in `choose_columns`.
+    Row `rows1[i]` is paired with row `rows2[i]`. Numbers and codes are as in `informative_columns`.
     """
     a, b = numbers[rows1], numbers[rows2]
     if not len(a):
@@ -235,8 +235,8 @@ class Sample:
         among = set(table.places)
         if not self.places.all and (self.paired >= MIN_PAIRED or len(among) > MAX_CHOSEN):
             among = set(self.places.chosen)
-        affordable_rows = (MAX_COMPARED) // max(len(among), 1)
-        rows = leading_rows(on_d, int(np.clip(affordable_rows, MIN_ROWS, MAX_ROWS)))
+        rows_in_time = MAX_COMPARED // max(len(among), 1)
+        rows = leading_rows(on_d, int(np.clip(rows_in_time, MIN_ROWS, MAX_ROWS)))
         index, numbers, _ = table.matrix(rows)
         columns = [i for i, place in enumerate(index) if place in among]
         numbers = numbers[:, columns] if len(columns) < len(index) else numbers
@@ -331,14 +331,9 @@ def _every(table: Table) -> str:
     return "output.values()" if kinds == {"dict"} else "output"
 
 
-def _positions(table: Table) -> Ints:
-    """Return the position of each leaf in its output."""
-    return np.arange(len(table.codes)) - table.offsets[table.owner]
-
-
 def _differences(table: Table, on_d: Bools | None, places: Places) -> list[Feature]:
     """Return features for differences of neighbours that are both numbers in some flat output."""
-    is_number, position = table.codes == NUMBER, _positions(table)
+    is_number, position = table.codes == NUMBER, table.positions
     both = is_number[1:] & is_number[:-1] & (position[1:] > 0)
     flat = np.array([structure.is_flat for structure in table.structures], dtype=bool)
     if not flat.all():
@@ -351,11 +346,8 @@ def _differences(table: Table, on_d: Bools | None, places: Places) -> list[Featu
         chosen = set(places.chosen)
         pairs = [pair for pair in pairs if chosen.intersection(pair)]
     limit = MAX_FEATURES if places.all else MAX_PAIRED
-    return _most_distinguishing([_difference(*pair) for pair in pairs], table, on_d, limit)
-
-
-def _difference(place: str, less: str) -> Feature:
-    return Feature(f"{place} - {less}", "difference", (place, less))
+    differences = [Feature(" - ".join(pair), "difference", pair) for pair in pairs]
+    return _most_distinguishing(differences, table, on_d, limit)
 
 
 def _numeric_places(table: Table) -> list[str]:
@@ -363,7 +355,7 @@ def _numeric_places(table: Table) -> list[str]:
     places = [place for structure in table.structures for place in structure.places]
     starts = np.cumsum([0, *(len(structure.places) for structure in table.structures)])
     holds = np.zeros(len(places), dtype=bool)
-    leaf_of = starts[table.structure[table.owner]] + _positions(table)
+    leaf_of = starts[table.structure[table.owner]] + table.positions
     holds[leaf_of[table.codes == NUMBER]] = True
     return list(dict.fromkeys(place for place, yes in zip(places, holds, strict=True) if yes))
 
@@ -396,7 +388,7 @@ def _most_distinguishing(
         np.stack(columns, axis=1)
         for columns in zip(*(feature.columns(part) for feature in candidates), strict=True)
     )
-    chosen = choose_columns(numbers, codes, on_d[sample], limit)
+    chosen = informative_columns(numbers, codes, on_d[sample], limit)
     return [candidates[i] for i in chosen.tolist()]
 
 

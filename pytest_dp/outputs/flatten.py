@@ -30,7 +30,7 @@ from pytest_dp.outputs.leaves import NO_CONTAINERS, Named
 
 @dataclass(frozen=True)
 class Structure:
-    """Where an output has its leaves."""
+    """The type and the length of an output, and where its leaves stand."""
 
     kind: str
     """Type of the output: ``"list"``, ``"ndarray"``, ``"scalar"`` for a bare leaf, ..."""
@@ -43,18 +43,18 @@ class Structure:
 
     @cached_property
     def position(self) -> dict[str, int]:
-        """Which of the leaves stands at each place."""
+        """The number of the leaf at each place."""
         return {place: i for i, place in enumerate(self.places)}
 
 
 SCALAR = Structure("scalar", ("output",))
 EXTRACT = Structure("extract", ())
-"""Of outputs that are gone, but for some quantities; see `feature.Extract`."""
+"""Of outputs that are gone, but for some features; see `paired_outputs.Extract`."""
 
 
 @lru_cache(maxsize=16)
 def of_shape(shape: tuple[int, ...]) -> Structure:
-    """Return the structure of arrays."""
+    """Return the structure of arrays of this shape."""
     labels = indices(shape)
     if labels is None:
         return of_length("ndarray", shape[0])
@@ -63,12 +63,12 @@ def of_shape(shape: tuple[int, ...]) -> Structure:
 
 @lru_cache(maxsize=64)
 def of_length(kind: str, length: int) -> Structure:
-    """Return the structure of lists, and of the like, without containers in them."""
+    """Return the structure of lists, tuples and the like that hold only leaves."""
     return Structure(kind, tuple(f"output[{i}]" for i in range(length)), length, True)
 
 
 def structure_of(kind: str, places: tuple[str, ...], length: int | None) -> Structure:
-    """Return the structure of outputs of this type that have leaves at these places."""
+    """Return the structure of outputs of this type and length with leaves at these places."""
     is_flat = length == len(places) and places == of_length(kind, length).places
     return Structure(kind, places, length, is_flat)
 
@@ -78,7 +78,7 @@ _LEAF = -1
 
 
 class _Numbering(dict[Any, int]):
-    """Numbers keys from 0 on, in the order in which they are looked up for the first time."""
+    """A dictionary that numbers its keys from 0, in the order in which they are looked up."""
 
     def __missing__(self, key: Any) -> int:
         number = self[key] = len(self)
@@ -86,7 +86,7 @@ class _Numbering(dict[Any, int]):
 
 
 class _Walk:
-    """Collects the leaves of outputs one after the other, and tells the shape of each."""
+    """A list of the leaves of outputs, and the numbers of the shapes that were met."""
 
     def __init__(self) -> None:
         self.leaves: list[Any] = []
@@ -95,7 +95,11 @@ class _Walk:
         if all are leaves."""
 
     def shape(self, node: Any, above: tuple[int, ...] = ()) -> int:
-        """Return the shape of what stands in the containers at these addresses."""
+        """Append the leaves of an object to the list, and return the number of its shape.
+
+        `above` are the addresses of the containers that it stands in: one that holds itself is a
+        leaf there.
+        """
         if type(node) not in NO_CONTAINERS and len(above) <= MAX_LEVELS:
             if id(node) in above:  # it holds itself
                 node = ...
@@ -106,6 +110,7 @@ class _Walk:
         return _LEAF
 
     def _shape(self, head: Head, inside: Sequence[Any], above: tuple[int, ...]) -> int:
+        """Append the leaves of an open container, and return the number of its shape."""
         if NO_CONTAINERS.issuperset(map(type, inside)):
             self.leaves += inside
             return self.known[head, len(inside)]
@@ -116,10 +121,11 @@ class _Walk:
 def flatten(
     outputs: Sequence[Any], types: set[type]
 ) -> tuple[Sequence[Any], set[type], Ints, list[Structure], Ints, Named]:
-    """Take outputs of these types apart; any Python objects will do.
+    """Take outputs apart, given the set of their types; any Python objects will do.
 
-    What resists is a leaf itself, and so is an inner container without elements. The leaves come
-    output after output, with the set of their types, and what describes them in a `Table`.
+    Return the leaves, output after output, the set of their types, the offsets of the outputs among
+    them, and structures, numbers of structures and forms as in `Table`. Objects that cannot be
+    opened are leaves, and so are inner containers without elements.
     """
     if types <= NO_CONTAINERS:
         leaves = [_LEAF] * len(outputs)
@@ -141,7 +147,7 @@ def flatten(
 def _structures(
     shapes: list[int], known: list[tuple[Head, int | tuple[int, ...]]]
 ) -> tuple[list[Structure], Ints, Named]:
-    """Return structures and forms, numbered as they appear, of outputs of these shapes."""
+    """Return the different structures of outputs of these shapes, their numbers, and forms."""
     structures, forms = _Numbering(), _Numbering()
     numbers = np.zeros((2, len(known) + 1), np.int64)  # the last are those of leaves
     for shape in dict.fromkeys(shapes):
@@ -154,7 +160,7 @@ def _structures(
 def _describe_shape(
     shape: int, known: list[tuple[Head, int | tuple[int, ...]]]
 ) -> tuple[Structure, tuple[Aspect, ...]]:
-    """Return structure and form of an output of this shape."""
+    """Return the structure and the form of outputs of this shape."""
     places, form = _places_and_form(shape, "output", known)
     if places == ["output"]:
         return SCALAR, tuple(form[1:])
@@ -168,7 +174,7 @@ def _describe_shape(
 def _places_and_form(
     shape: int, place: str, known: list[tuple[Head, int | tuple[int, ...]]]
 ) -> tuple[list[str], list[Aspect]]:
-    """Return the places of the leaves of a value of this shape at a place, and its form."""
+    """Return the places of the leaves of an object of this shape at a place, and its form."""
     if shape == _LEAF:
         return [place], []
     head, elements = known[shape]

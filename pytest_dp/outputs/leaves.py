@@ -48,9 +48,10 @@ Category = tuple[str, Hashable]
 
 
 def category(leaf: Any) -> Category:
-    """Return the category of a leaf: its type, and its value or, for most objects, its repr.
+    """Return the category of a leaf: the name of its type, and its value or its repr.
 
-    Reprs lose the last digits of doubles; one that fails or shows an address counts as empty.
+    Texts and reprs are without the last digits of doubles in them. A repr that raises, or that
+    shows an address, counts as empty.
     """
     if isinstance(leaf, np.bool_ | np.str_ | np.bytes_):
         leaf = leaf.item()
@@ -64,7 +65,10 @@ def category(leaf: Any) -> Category:
 
 
 def _rounded_text(leaf: Any) -> Any:
-    """Return a text, or the message of an exception, without the last digits of doubles in it."""
+    """Return a text, bytes or `Raised` without the last digits of doubles in it.
+
+    Any other object is returned as it is.
+    """
     match leaf:
         case str():
             return without_last_digits(leaf)
@@ -76,7 +80,7 @@ def _rounded_text(leaf: Any) -> Any:
 
 
 def category_text(category: Category) -> str:
-    """Return a category as Python would write it; the name of its type where it has no value."""
+    """Return a category as Python code; the name of its type if its value is not known."""
     kind, value = category
     if kind == "str" or not isinstance(value, str):
         return repr(value)
@@ -84,12 +88,12 @@ def category_text(category: Category) -> str:
 
 
 def type_name(kind: type) -> str:
-    """Return the name of a type; NumPy's types for the same values are named like Python's."""
+    """Return the name of a type; types of NumPy with the values of a Python type have its name."""
     return _PYTHON_NAMES.get(kind, kind.__name__)
 
 
 def opaque_types(categories: Iterable[Category]) -> list[str]:
-    """Return the types with a repr that hides the content, so that objects count as equal."""
+    """Return the names of types whose repr hides the value, so that all objects count as equal."""
     return sorted({kind for kind, value in categories if value == "" and kind != "str"})
 
 
@@ -102,11 +106,12 @@ SHORTEST = 17
 
 
 def without_last_digits(text: str) -> str:
-    """Return a text with each double in full precision shortened to `KEPT` digits."""
+    """Return a text with each double that is written in full cut to `KEPT` digits."""
     return _IN_FULL.sub(_shorter, text) if len(text) >= SHORTEST else text
 
 
 def _shorter(number: re.Match[str]) -> str:
+    """Return a number in a text with `KEPT` digits if it has 16 or 17, else as it is."""
     digits = len((number[1] + number[2]).lstrip("-0"))
     if not 16 <= digits <= 17:
         return number[0]
@@ -116,20 +121,24 @@ def _shorter(number: re.Match[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A name for each of many items, of which only a few are different."""
+    """A column of names, of which only a few are different."""
 
     names: tuple[Hashable, ...]
     """The different names."""
     which: Ints
-    """The position of each item's name in `names`; of a single name, a zero that is repeated
-    without memory."""
+    """The position of each item's name in `names`, shape (n,); if there is a single name, zeros
+    that take no memory."""
 
     def part(self, keep: Ints | slice) -> Named:
+        """Return the names of some items."""
         return Named(self.names, pick_entries(self.which, keep))
 
     @staticmethod
     def join(parts: Sequence[Named], names: Sequence[Hashable] | None = None) -> Named:
-        """Join the items of several parts; an item outside of `names` gets the first name."""
+        """Return the names of the items of several columns, one after the other.
+
+        With `names`, they are the different names; a name that is not among them becomes the first.
+        """
         if names is None:
             names = tuple(dict.fromkeys(name for part in parts for name in part.names))
         if len(names) == 1:
@@ -141,7 +150,7 @@ class Named:
 
 
 def one_name(name: Hashable, n: int) -> Named:
-    """Give the same name to `n` items."""
+    """Return a column of `n` equal names, which takes no memory."""
     return Named((name,), constant(0, n))
 
 
@@ -154,7 +163,10 @@ may be concluded from it about one of them. Of the form of such outputs nothing 
 
 
 def leaves_of(flat: Outputs, types: set[type]) -> tuple[Floats, Ints, dict[Category, int], Named]:
-    """Return leaves of these types as columns: numbers, codes, levels and types as in `Table`."""
+    """Return leaves as columns: numbers, codes, levels and types of numbers, as in `Table`.
+
+    `types` is the set of their types.
+    """
     levels: dict[Category, int] = {}
     others = {kind for kind in types if not is_number(kind)}
     names = sorted(set(map(type_name, types - others)))
@@ -186,7 +198,10 @@ def leaves_of(flat: Outputs, types: set[type]) -> tuple[Floats, Ints, dict[Categ
 
 
 def _codes(flat: Outputs, types: set[type], levels: dict[Category, int]) -> Ints:
-    """Return codes of leaves that are categories, numbered as they appear; fills `levels`."""
+    """Return the codes of leaves that are no numbers, shape (n,).
+
+    Adds their categories to `levels`, numbered as they appear.
+    """
     keys = flat  # told apart by value, or by `category`: no such leaf is a tuple
     if not types <= _COMPARED_BY_VALUE:
         keys = [leaf if type(leaf) in _COMPARED_BY_VALUE else category(leaf) for leaf in flat]
@@ -198,7 +213,7 @@ def _codes(flat: Outputs, types: set[type], levels: dict[Category, int]) -> Ints
 
 
 def pick_entries(column: Ints, keep: Ints | slice) -> Ints:
-    """Return some entries of a column, without memory where all are the same."""
+    """Return some entries of a column; without memory if all entries are one repeated value."""
     if isinstance(keep, slice) or column.strides != (0,):
         return column[keep]
     return np.broadcast_to(column[keep[:1]], len(keep))
@@ -206,26 +221,30 @@ def pick_entries(column: Ints, keep: Ints | slice) -> Ints:
 
 @lru_cache(maxsize=256)
 def constant(value: int, n: int) -> Ints:
-    """Return a column of one value without memory, such as the codes of numeric leaves."""
+    """Return a column of `n` times one value, which takes no memory."""
     return np.broadcast_to(np.int64(value), n)
 
 
 def all_numbers(leaves: int) -> Ints:
-    """Return the codes of leaves that all are numbers."""
+    """Return the codes of `leaves` leaves that all are numbers, which take no memory."""
     return constant(NUMBER, leaves)
 
 
 def are_all_numbers(codes: Ints) -> bool:
-    """Return whether codes are those of `all_numbers`; codes that are not may be numbers, too."""
+    """Return whether codes were made by `all_numbers`.
+
+    False does not mean that a leaf is no number.
+    """
     return codes.strides == (0,) and bool((codes[:1] == NUMBER).all())
 
 
 def is_number(kind: type) -> bool:
-    """Return whether objects of this type are numbers."""
+    """Return whether objects of this type count as numbers: no Booleans and no spans of time."""
     return issubclass(kind, NUMBERS) and not issubclass(kind, bool | np.timedelta64)
 
 
 def _floats(flat: Outputs) -> Floats:
+    """Return numbers of any type as floats, shape (n,)."""
     try:
         return np.array(flat, dtype=np.float64)
     except (OverflowError, TypeError, ValueError):
@@ -233,7 +252,7 @@ def _floats(flat: Outputs) -> Floats:
 
 
 def as_float(number: Any) -> float:
-    """Return the nearest float, which may be infinite."""
+    """Return the nearest float: infinite beyond floats, NaN for a signalling NaN."""
     try:
         return float(number)
     except OverflowError:

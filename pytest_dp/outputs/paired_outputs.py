@@ -28,10 +28,10 @@ MIN_SHOWN = 8
 
 @dataclass(frozen=True, slots=True)
 class Extract:
-    """A projection of outputs that are too long to be kept: the features to keep of each.
+    """A function from a table to its *extract*: a table without leaves, for long outputs.
 
-    Calling it gives the extract of a table: a table without leaves. It knows the columns of its
-    features, whatever these are, and a hash of every output; all else of the outputs is gone.
+    An extract has the columns of the features in `about`, and a hash of every output. Nothing else
+    of the outputs is left.
     """
 
     about: tuple[Feature, ...]
@@ -60,11 +60,11 @@ class Extract:
 
 
 class PairedOutputs:
-    """Pairs of outputs on two inputs, in the order in which they were drawn.
+    """The outputs on D and on D' of one pair of inputs, in the order in which they were drawn.
 
-    Of the pairs that are kept, the first `coupled` ones share their random numbers. `room` is how
-    many numbers may be kept, on D and as many on D'. `extract` is what is kept of outputs too long
-    to keep many of; None while all of them is.
+    The first `coupled` pairs of outputs share their random numbers. `room` is how many numbers may
+    be held in memory, of outputs on D and as many of outputs on D'. `extract` makes extracts of
+    outputs that are too long; None while outputs are held whole.
     """
 
     def __init__(self, room: float = TOTAL_ROOM) -> None:
@@ -77,14 +77,17 @@ class PairedOutputs:
         self._room_of_output = 0.0  # in numbers
 
     def add(self, on_d: Table, on_d2: Table, *, coupled: bool) -> None:
-        """Add a batch of outputs, or of extracts."""
+        """Append a batch of outputs, or of extracts; with `coupled`, they share random numbers."""
         self._tables[1].append((on_d, on_d2))
         self.pairs += len(on_d)
         self.coupled += len(on_d) if coupled else 0
         self._room_of_output = self._room_of_output or mean_leaves(on_d)
 
     def table(self) -> tuple[Table, Bools]:
-        """Return all outputs that are kept, and which of them are on D."""
+        """Return all outputs, or extracts, and which of them are on D, shape (2 * pairs,).
+
+        Merges the batches that were added since the last call.
+        """
         merged, batches = self._tables
         if batches or merged is None:
             if merged is not None:
@@ -95,32 +98,36 @@ class PairedOutputs:
         return merged, np.arange(2 * self.pairs) < self.pairs
 
     def examples(self) -> Table:
-        """Return outputs that were kept themselves, on D and on D'."""
+        """Return the table of outputs that were held whole, on D and then on D'."""
         return self.table()[0] if self._examples is None else self._examples
 
     def sides(self) -> tuple[Outputs, Outputs]:
+        """Return the outputs that were held whole: those on D, and those on D'."""
         raw = self.examples().raw
         half = len(raw) // 2
         return raw[:half], raw[half:]
 
     @property
     def kept(self) -> int:
-        """Pairs of outputs that were kept themselves."""
+        """The number of pairs of outputs that are held whole."""
         return len(self.examples().raw) // 2
 
     def alike(self) -> bool:
-        """Return whether D and D' gave equal outputs in all pairs with shared random numbers."""
+        """Return whether all pairs share their random numbers and have equal outputs."""
         marks = hashes(self.table()[0])
         on_d, on_d2 = np.split(marks, 2)
         return self.coupled == self.pairs and np.array_equal(on_d, on_d2)
 
     def has_room(self, size: int) -> bool:
-        """Return whether `size` more pairs of outputs, or of extracts, can be kept."""
+        """Return whether memory is left for `size` more pairs; always for the first ones."""
         numbers = self._room_of_output if self.extract is None else len(self.extract.about) + 1
         return (self.pairs + size) * numbers <= self.room or not self.pairs
 
     def keep_only(self, about: list[Feature]) -> None:
-        """Turn all outputs into extracts with these features, and keep only such from now on."""
+        """Replace all outputs by extracts with these features, but for a few examples.
+
+        Sets `extract`, which batches have to pass from now on.
+        """
         table = self.table()[0]
         shown = max(MIN_SHOWN, int((MAX_SHOWN) / mean_leaves(table)))
         sides = (table.raw[: self.pairs], table.raw[self.pairs :])
@@ -131,18 +138,18 @@ class PairedOutputs:
 
 
 def mean_leaves(table: Table) -> float:
-    """Return the mean number of leaves of an output, estimated by the first few."""
+    """Return the mean number of leaves of an output, estimated by the first eight; at least 1."""
     return max(1.0, float(np.mean(table.sizes[:8])))
 
 
 def copy_first(outputs: Outputs, number: int) -> Outputs:
-    """Return the first outputs, as a copy, so that the memory of the others can be freed."""
+    """Return a copy of the first outputs, so that the memory of all others can be freed."""
     part = outputs[:number]
     return part.copy() if isinstance(part, np.ndarray) else part
 
 
 def first_pairs(table: Table, on_d: Bools, number: int) -> tuple[Table, Bools]:
-    """Return the first `number` outputs on each input, of a table with one half on each."""
+    """Return the first `number` outputs on each input, of a table with half on each."""
     half = len(on_d) // 2
     if half <= number:
         return table, on_d
@@ -151,5 +158,5 @@ def first_pairs(table: Table, on_d: Bools, number: int) -> tuple[Table, Bools]:
 
 
 def features_of_extract(table: Table) -> list[Feature]:
-    """Return the features that an extract was made of."""
+    """Return the features that an extract was made with."""
     return [feature for feature in table.results if isinstance(feature, Feature)]

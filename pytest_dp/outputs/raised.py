@@ -29,9 +29,10 @@ what comes late."""
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """The outcome of a run that raised: it can leak like any other output, and so can its message.
+    """The outcome of a run that raised, which can reveal its input like any other output.
 
-    The trace is for the reader; outcomes that only differ in it are equal.
+    `kind` is the name of the type. The trace is for readers: outcomes that differ in it alone are
+    equal.
     """
 
     kind: str
@@ -40,7 +41,7 @@ class Raised:
 
     @classmethod
     def of(cls, error: BaseException, trace: str = "") -> Self:
-        """Return an exception as an outcome, with its message, notes and attributes."""
+        """Return an exception as an outcome, with its message, notes and attributes as text."""
         try:
             said = str(error)
         except Exception:  # raised by its own __str__
@@ -59,19 +60,20 @@ class Raised:
 
 
 def all_raised(outputs: Iterable[Any]) -> bool:
-    """Return whether every run ended in an exception."""
+    """Return whether every output is an exception."""
     return all(isinstance(output, Raised) for output in outputs)
 
 
 def all_equal(outputs: Outputs) -> bool:
-    """Return whether all outputs are the same."""
+    """Return whether all outputs are equal, by `same`."""
     return all(same(outputs[0], output) for output in outputs)
 
 
 def same(left: Any, right: Any, deep: int = 4) -> bool:
     """Return whether two outputs are equal, whatever their types; NaN equals NaN.
 
-    Objects without a comparison of their own are compared by their attributes, `deep` levels down.
+    Objects without a comparison of their own are compared by their attributes, `deep` levels down,
+    and then by their reprs.
     """
     try:
         with np.errstate(all="ignore"):
@@ -90,7 +92,7 @@ def same(left: Any, right: Any, deep: int = 4) -> bool:
 
 
 class IteratorElements(list[Any]):
-    """The elements of an iterator, in the order in which it gave them."""
+    """The elements that were read out of an iterator, in its order."""
 
     kind = "iterator"
     """Its type."""
@@ -108,9 +110,9 @@ def is_iterator(kind: Any) -> bool:
 
 
 def read_out(output: Any) -> Any:
-    """Return what an iterator gives, or any other output as it is.
+    """Return an output; of an iterator, its first `MAX_ELEMENTS` elements, which uses it up.
 
-    Where it raises, that stands for the rest.
+    An exception while it is read is the last element.
     """
     kind: Any = type(output)
     if not is_iterator(kind):
@@ -128,7 +130,7 @@ def read_out(output: Any) -> Any:
 
 
 def was_cut(output: Any) -> bool:
-    """Return whether an output is of an iterator that had more elements than were read."""
+    """Return whether an output was read out of an iterator with more than `MAX_ELEMENTS`."""
     return isinstance(output, IteratorElements) and output.goes_on
 
 
@@ -136,8 +138,8 @@ def was_cut(output: Any) -> bool:
 def opens(kind: Any) -> bool:
     """Return whether objects of this type are read attribute by attribute.
 
-    Not if they are made to be called, like functions, and not members of an enumeration, nor what
-    the standard library keeps inside its own objects.
+    Not objects that can be called, members of enumerations, exceptions, nor objects of the standard
+    library, but for those made to hold attributes.
     """
     if issubclass(kind, type | ModuleType | enum.Enum | BaseException) or "__call__" in dir(kind):
         return False
@@ -152,9 +154,9 @@ _OPEN_MODULES = ("types", "argparse")
 
 
 def attributes(instance: Any) -> dict[str, Any] | None:
-    """Return the attributes of an object by name, or None if it is not one to look into.
+    """Return the attributes of an object by name, private ones too; None for objects without.
 
-    Private ones count: properties may show them, and they are written to files with the object.
+    None also for types that are not read by attributes: see `opens`.
     """
     kind: Any = type(instance)
     if not opens(kind):
@@ -175,4 +177,5 @@ _OF_TYPES = ("__module__", "__doc__", "__qualname__")
 
 
 def _is_mangled(name: str) -> bool:
+    """Return whether Python prefixes this name with that of the class."""
     return name.startswith("__") and not name.endswith("__")

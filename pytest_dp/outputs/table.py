@@ -79,70 +79,78 @@ class Table:
 
     @cached_property
     def sizes(self) -> Ints:
-        """How many leaves each output has."""
+        """The number of leaves of each output, shape (n,)."""
         return np.diff(self.offsets)
 
     @cached_property
     def owner(self) -> Ints:
-        """Which output each leaf belongs to."""
+        """The number of the output that each leaf belongs to, shape (leaves,)."""
         return np.repeat(np.arange(len(self)), self.sizes)
+
+    @property
+    def positions(self) -> Ints:
+        """The position of each leaf in its output, shape (leaves,)."""
+        return np.arange(len(self.codes)) - self.offsets[self.owner]
 
     @cached_property
     def places(self) -> tuple[str, ...]:
-        """All places that leaves stand at."""
+        """All places at which some output has a leaf."""
         if len(self.structures) == 1:
             return self.structures[0].places
         return tuple(dict.fromkeys(chain.from_iterable(s.places for s in self.structures)))
 
     @cached_property
     def results(self) -> dict[Hashable, tuple[Floats, Ints]]:
-        """Columns that are known: of functions of the user, and of all that costs a long look."""
+        """Cache of the columns of features that take long, and of all features of an extract."""
         return {}
 
     @cached_property
     def readings(self) -> dict[Any, Any]:
-        """Cache of readings of the categories (see `text_features`)."""
+        """Cache of what readers of outputs compute from the categories."""
         return {}
 
     @property
     def is_extract(self) -> bool:
-        """True if the outputs themselves are gone, and only some quantities of them are left."""
+        """True if the outputs are gone, and only the columns of some features are left."""
         return self.structures == [EXTRACT]
 
     @property
     def is_typed(self) -> bool:
-        """True if types of numbers and forms are known, so that they can differ between outputs."""
+        """True if types of numbers and forms are known, and so may tell outputs apart."""
         return self.forms.names != (None,)
 
     def leaf(self, place: str) -> tuple[Floats, Ints]:
-        """Return numbers and codes of the leaves at one place, shape (n,) each."""
+        """Return numbers and codes of the leaves at a place, shape (n,); absent where none is."""
         if len(self.structures) == 1 and place in self.structures[0].position:
             part = slice(self.structures[0].position[place], None, len(self.structures[0].places))
             return self.numbers[part], self.codes[part]
         return self._at(*self.having(place))
 
     def last(self) -> tuple[Floats, Ints]:
-        """Return numbers and codes of the last leaf of every flat output."""
+        """Return numbers and codes of the last leaf of flat outputs; absent for other outputs."""
         flat = np.array([s.is_flat and len(s.places) > 0 for s in self.structures], dtype=bool)
         rows = np.flatnonzero(flat[self.structure]) if len(self) else np.zeros(0, np.int64)
         return self._at(rows, self.offsets[rows + 1] - 1)
 
     def having(self, place: str) -> tuple[Ints, Ints]:
-        """Return the outputs with a leaf at a place, and its position among all leaves."""
+        """Return which outputs have a leaf at a place, and the position of it among all leaves."""
         position = np.array([s.position.get(place, -1) for s in self.structures], np.int64)
         rows = np.flatnonzero(position[self.structure] >= 0)
         return rows, self.offsets[rows] + position[self.structure[rows]]
 
     def _at(self, rows: Ints, leaves: Ints) -> tuple[Floats, Ints]:
-        """Return numbers and codes of some outputs from one leaf of each; absent elsewhere."""
+        """Return numbers and codes, shape (n,) each: those of `leaves` for the outputs in `rows`.
+
+        Absent for all other outputs.
+        """
         numbers, codes = np.full(len(self), np.nan), np.full(len(self), ABSENT)
         numbers[rows], codes[rows] = self.numbers[leaves], self.codes[leaves]
         return numbers, codes
 
     def typed(self, place: str) -> Ints:
-        """Return the types, as in `types`, of the numbers at one place.
+        """Return the positions in `types.names` of the types of the numbers at a place, shape (n,).
 
-        Anything where there is none.
+        0 where there is no number.
         """
         types = np.zeros(len(self), np.int64)
         rows, leaves = self.having(place)
@@ -150,7 +158,10 @@ class Table:
         return types
 
     def matrix(self, rows: Ints) -> tuple[list[str], Floats, Ints]:
-        """Return all places, and numbers and codes there, of shape (rows, places) each."""
+        """Return all places, and numbers and codes there, of shape (rows, places) each.
+
+        Absent where an output has no leaf.
+        """
         if len(self.structures) == 1:
             places = list(self.structures[0].places)
             shape, part = (len(self), len(places)), (len(rows), len(places))
@@ -172,7 +183,7 @@ class Table:
         return places, numbers, codes
 
     def rows(self, mask: Bools) -> Table:
-        """Return the table of some outputs."""
+        """Return the table of the outputs for which a mask of shape (n,) holds."""
         keep = np.flatnonzero(mask)
         if len(self.structures) == 1:
             width = len(self.structures[0].places)
@@ -180,12 +191,12 @@ class Table:
         return self._part(keep, np.flatnonzero(mask[self.owner]))
 
     def between(self, start: int, stop: int) -> Table:
-        """Return the table of consecutive outputs, as views of this one."""
+        """Return the table of the outputs from `start` to before `stop`, as views of this one."""
         ends = slice(*self.offsets[[start, stop]].tolist())
         return self._part(slice(start, stop), ends)
 
     def _part(self, keep: Ints | slice, leaves: Ints | slice) -> Table:
-        """Return the table of some outputs and their leaves, with the places and readings."""
+        """Return the table of some outputs and their leaves; it shares the caches of this one."""
         raw: Outputs = ()  # of an extract
         if isinstance(keep, slice) or isinstance(self.raw, np.ndarray):
             raw = self.raw[keep]  # type: ignore[index]
@@ -214,7 +225,7 @@ class Table:
 
 
 def tabulate(outputs: Outputs) -> Table:
-    """Take outputs apart; any Python objects will do."""
+    """Return the table of outputs of any kind. An array has one output for each row."""
     if isinstance(outputs, np.ndarray):
         if _in_floats(outputs):
             return _array_table(outputs, outputs, UNKNOWN, None)
@@ -227,71 +238,69 @@ def tabulate(outputs: Outputs) -> Table:
     return Table(structures, structure, offsets, *columns, forms, outputs)
 
 
-def _joined_table(
-    tables: Sequence[Table], raw: Outputs, levels: dict[Category, int], new_codes: list[Ints]
-) -> Table:
-    """Return rows below rows, of outputs that are taken apart by their structure: no arrays."""
-    structures = Named.join([Named(tuple(t.structures), t.structure) for t in tables])
-    types: Any = {name for table in tables for name in table.types.names} - {UNKNOWN} or {UNKNOWN}
-    return Table(
-        list(structures.names),  # type: ignore[arg-type]
-        structures.which,
-        np.concatenate([[0], np.cumsum(np.concatenate([table.sizes for table in tables]))]),
-        np.concatenate([table.numbers for table in tables]),
-        _recode([table.codes for table in tables], new_codes),
-        levels,
-        Named.join([table.types for table in tables], sorted(types)),
-        Named.join([table.forms for table in tables]),
-        raw,
-    )
-
-
 def concatenate(tables: Sequence[Table]) -> Table:
-    """Join the outputs of several tables into one, equal to what `tabulate` would make of them.
+    """Return the table of all outputs of several tables, as `tabulate` would make it.
 
-    Nothing is taken apart again, but for arrays, where that costs next to nothing. Columns that are
-    known in all of the tables stay known.
+    Only arrays are taken apart again, which takes no time. Results that all tables have are kept.
     """
     if len(tables) == 1:
         return tables[0]
     raw = join_outputs([table.raw for table in tables])
-    combined = None
+    joined = None
     if any(isinstance(table.raw, np.ndarray) for table in tables):
-        combined = tabulate(raw)
+        joined = tabulate(raw)
     elif set(map(type, raw)) == {np.ndarray}:
-        combined = _arrays_table(raw)
-    levels = {} if combined is None else combined.levels
+        joined = _arrays_table(raw)
+    levels = {} if joined is None else joined.levels
     new_codes = [_new_codes(table.levels, levels) for table in tables]
-    if combined is None:
-        combined = _joined_table(tables, raw, levels, new_codes)
+    if joined is None:
+        structures = Named.join([Named(tuple(t.structures), t.structure) for t in tables])
+        types: Any = {name for t in tables for name in t.types.names} - {UNKNOWN} or {UNKNOWN}
+        joined = Table(
+            list(structures.names),  # type: ignore[arg-type]
+            structures.which,
+            np.concatenate([[0], np.cumsum(np.concatenate([t.sizes for t in tables]))]),
+            np.concatenate([t.numbers for t in tables]),
+            _recode([t.codes for t in tables], new_codes),
+            levels,
+            Named.join([t.types for t in tables], sorted(types)),
+            Named.join([t.forms for t in tables]),
+            raw,
+        )
     for key in tables[0].results:
         if all(key in table.results for table in tables):
             numbers, codes = zip(*(table.results[key] for table in tables), strict=True)
-            combined.results[key] = np.concatenate(numbers), _recode(codes, new_codes)
-    return combined
+            joined.results[key] = np.concatenate(numbers), _recode(codes, new_codes)
+    return joined
 
 
 def _new_codes(levels: dict[Category, int], others: dict[Category, int]) -> Ints:
-    """Return the codes in `others` of absence, of numbers and of each level; add new levels."""
+    """Return the codes in `others` of: absent, number, and each level of `levels`.
+
+    Adds levels that are missing to `others`.
+    """
     return np.array([ABSENT, NUMBER, *(others.setdefault(level, len(others)) for level in levels)])
 
 
 def _recode(columns: Sequence[Ints], new_codes: list[Ints]) -> Ints:
-    """Join the codes of several tables into one column, by what each of them becomes."""
+    """Return the codes of several tables as one column.
+
+    `new_codes` are those of `_new_codes`, for each table.
+    """
     if all(map(are_all_numbers, columns)):
         return all_numbers(sum(map(len, columns)))
     return np.concatenate([new[codes + 2] for codes, new in zip(columns, new_codes, strict=True)])
 
 
 def _in_floats(array: npt.NDArray[Any]) -> bool:
-    """Return whether floats hold the elements exactly, or nearly if they are finer floats."""
+    """Return whether floats hold all elements of an array, at least nearly."""
     if array.dtype.kind in "iu" and array.dtype.itemsize > 4 and array.size:
         return bool(array.max() < MAX_EXACT and array.min() > -MAX_EXACT)
     return array.dtype.kind in "biuf"
 
 
 def _arrays_table(outputs: Outputs) -> Table | None:
-    """Return arrays of one shape and type; None for others."""
+    """Return the table of arrays of one shape and numeric type; None for all other arrays."""
     shapes = {(output.shape, output.dtype) for output in outputs}
     shape, dtype = next(iter(shapes))
     if len(shapes) > 1 or not shape or dtype.kind not in "biuf":
@@ -305,7 +314,10 @@ def _arrays_table(outputs: Outputs) -> Table | None:
 
 
 def _array_table(array: npt.NDArray[Any], raw: Outputs, number: str, form: Hashable) -> Table:
-    """Return outputs along the first axis, of which all numbers are of this type."""
+    """Return the table of the rows of an array, whose numbers are of the type `number`.
+
+    `raw` are the outputs, and `form` is their form.
+    """
     n, flat = len(array), array.reshape(-1)
     structure = SCALAR if array.ndim == 1 else of_shape(array.shape[1:])
     levels: dict[Category, int] = {}
@@ -343,22 +355,15 @@ def hashes(table: Table, typed: bool = True) -> Ints:
     if typed and any(table.forms.names):
         forms = [_hashes([form])[0] if form else np.uint64(0) for form in table.forms.names]
         words += _by_item(np.array(forms, dtype=np.uint64), table.forms)
-    if len(table.structures) == 1:
-        width = len(table.structures[0].places)
-        leaves = leaves.reshape(len(table), width)
-        leaves += np.arange(1, width + 1, dtype=np.uint64) * _GOLDEN
-        words += _mix(leaves).sum(axis=1)
-    else:
-        starts, nonempty = table.offsets[:-1], table.sizes > 0
-        places = np.arange(1, len(leaves) + 1) - np.repeat(starts, table.sizes)
-        leaves += places.astype(np.uint64) * _GOLDEN
-        if nonempty.any():
-            words[nonempty] += np.add.reduceat(_mix(leaves), starts[nonempty])
+    leaves += (table.positions + 1).astype(np.uint64) * _GOLDEN
+    nonempty = table.sizes > 0
+    if nonempty.any():
+        words[nonempty] += np.add.reduceat(_mix(leaves), table.offsets[:-1][nonempty])
     return words.view(np.int64)
 
 
 def _contents(table: Table, typed: bool) -> _Words:
-    """Return the content of each leaf, as 64 bits."""
+    """Return 64 bits for the content of each leaf: equal for equal leaves."""
     bits = (table.numbers + 0.0).view(np.uint64)  # turns -0.0 into 0.0
     bits[np.isnan(table.numbers)] = _NAN
     if typed:
@@ -371,12 +376,12 @@ def _contents(table: Table, typed: bool) -> _Words:
 
 
 def _by_item(words: _Words, named: Named) -> Any:
-    """Return the word of each item's name; a single word where all items have the same name."""
+    """Return the word of each item's name; a single word if all items have one name."""
     return words[0] if len(words) == 1 else words[named.which]
 
 
 def _mix(words: _Words) -> _Words:
-    """Return a one-to-one map of 64-bit words that looks random; changes its argument.
+    """Return 64-bit words mapped one to one onto words that look random. Changes its argument.
 
     Source: the finalizer of Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators",
     OOPSLA 2014, with the constants of SplitMix64.
@@ -390,7 +395,7 @@ def _mix(words: _Words) -> _Words:
 
 
 def _hashes(objects: list[Any]) -> _Words:
-    """Return stable hashes of objects by their repr."""
+    """Return 64-bit hashes of the reprs of objects, which are the same in any process."""
     texts = [repr(item).encode(errors="backslashreplace") for item in objects]
     digests = [blake2b(text, digest_size=8).digest() for text in texts]
     return np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64)

@@ -56,7 +56,7 @@ MOMENTS: dict[str, Callable[[Floats], Any]] = {"mean": np.mean, "deviation": np.
 
 @dataclass(frozen=True, slots=True)
 class UserFunction:
-    """A function of an output, and what it gives."""
+    """A function of an output that gives numbers, and how many it gives."""
 
     function: Callable[[Any], Any] = field(hash=False)
     """Gives a number or a sequence of numbers. It is not called for the outcome of a run that
@@ -67,13 +67,15 @@ class UserFunction:
     def columns(self, table: Table) -> tuple[Floats, Ints]:
         """Return its numbers, shape (n, width or 1), and codes as in `Table`, shape (n,).
 
-        Raises ClaimError if the function raises, or gives anything else than it should.
+        Calls the function for each output, once for a table. Raises ClaimError if it raises, or
+        gives anything but as many numbers as before.
         """
         if self not in table.results:
             table.results[self] = self._compute(table)
         return table.results[self]
 
     def _compute(self, table: Table) -> tuple[Floats, Ints]:
+        """Call the function for each output that is no exception; return as `columns` does."""
         numbers = np.full((len(table), 1 if self.width is None else self.width), np.nan)
         codes = np.full(len(table), ABSENT)
         for row in _outputs(table):
@@ -92,11 +94,11 @@ class UserFunction:
 def user_features(
     function: Callable[[Any], Any], table: Table, labels: Sequence[str] = ()
 ) -> list[Feature]:
-    """Return features for what a function gives for each output.
+    """Call a function for each output, and return a feature for each number that it gives.
 
-    One number, or each of a sequence; each of them may have a label, such as those of
-    `Targeted`. Raises ClaimError if the function raises, gives anything but numbers, or
-    not as many for every output. So do the columns of these features, for other tables.
+    `labels` are the texts of the features. There are none if all runs raised. Raises ClaimError if
+    the function raises, gives anything but numbers, or not as many for every output; so do the
+    columns of these features, for other tables.
     """
     rows = _outputs(table)
     if not rows:
@@ -109,6 +111,7 @@ def user_features(
 
 
 def _column(argument: Any, table: Table) -> Column:
+    """Return the column of a pair of a `UserFunction` and the position of one of its numbers."""
     function, index = argument
     numbers, codes = function.columns(table)
     return numbers[:, index], codes
@@ -118,13 +121,13 @@ KINDS["user"] = FeatureKind(_column)
 
 
 def function_name(function: Callable[..., Any]) -> str:
-    """Return the name of a function, or of what it wraps, or of its type."""
+    """Return the name of a function, of what a `partial` wraps, or of its type."""
     inner = getattr(function, "func", function)  # of functools.partial
     return str(getattr(inner, "__name__", type(inner).__name__))
 
 
 def _outputs(table: Table) -> list[int]:
-    """Return the runs that did not raise."""
+    """Return the rows of outputs that are no exceptions."""
     if isinstance(table.raw, np.ndarray):
         return list(range(len(table)))
     return [row for row, output in enumerate(table.raw) if not isinstance(output, Raised)]
@@ -133,9 +136,10 @@ def _outputs(table: Table) -> list[int]:
 def _call_on_output(
     function: Callable[[Any], Any], output: Any
 ) -> tuple[int | None, Sequence[Any]]:
-    """Return the numbers that a function gives for an output, and how many.
+    """Call a function on an output; return how many numbers it gives, and the numbers.
 
-    None stands for a bare number. Raises ClaimError for anything else.
+    None in place of 1 for a bare number. Raises ClaimError if it raises, or gives anything but
+    numbers.
     """
     try:
         returned = function(output)
@@ -155,20 +159,21 @@ def _call_on_output(
 
 
 def _so_many(width: int | None) -> str:
+    """Return as text how many numbers a function gives."""
     return "a single number" if width is None else f"a sequence of {width}"
 
 
 def _refuse(function: Callable[[Any], Any], what: str, error: Exception | None = None) -> NoReturn:
+    """Raise ClaimError about a function of an output."""
     raise ClaimError(f"The function {function_name(function)} of an output {what}") from error
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Targeted:
-    """A function of an output: quantities by which to find a target record.
+    """A function from a table of records to quantities by which to look for a target record.
 
-    NaN if it is no table.
-
-    The first is what to go by before anything was learned, larger with the target than without.
+    All are NaN for outputs that are no table with the columns of the target. The first quantity is
+    the one to go by before anything is learned: it is larger with the target than without.
     """
 
     names: tuple[Hashable, ...]
@@ -184,7 +189,7 @@ class Targeted:
 
     @property
     def labels(self) -> list[str]:
-        """Texts that describe the quantities."""
+        """The text of each quantity."""
         counts = [
             f"rows that agree with the record in {', '.join(self._column_names(subset))}"
             for subset in self.subsets
@@ -201,9 +206,11 @@ class Targeted:
 
     @property
     def _numbers(self) -> list[Hashable]:
+        """The names of the columns of numbers."""
         return [name for name, at in zip(self.names, self.scale, strict=True) if not np.isnan(at)]
 
     def _column_names(self, subset: Bools) -> list[str]:
+        """Return the names of a subset of columns, the first `MAX_NAMED` and how many more."""
         named = [_text(name) for name, yes in zip(self.names, subset, strict=True) if yes]
         more = [f"{len(named) - MAX_NAMED} more"] if len(named) > MAX_NAMED else []
         return named[:MAX_NAMED] + more
@@ -212,8 +219,8 @@ class Targeted:
         cells = cells_of(output)
         if cells is None or cells.keys() != set(self.names):
             return [np.nan] * len(self.labels)
-        agrees, apart = self.compared(cells)
-        agreeing = self.counts(agrees)
+        agrees, apart = self.compare_cells(cells)
+        agreeing = self.count_rows(agrees)
         expected = self.usual * len(agrees)
         excess = float(((agreeing - expected) / np.sqrt(expected + 1)).mean())
         distances = np.sort(apart.mean(axis=1))
@@ -225,14 +232,20 @@ class Targeted:
         closest = [distances[0], distances[:CLOSEST_ROWS].mean()]
         return [excess, *closest, float(len(agrees)), *agreeing, *moments]
 
-    def counts(self, agrees: Bools) -> Floats:
-        """Return how many rows agree in all columns of each subset, shape (counts,)."""
+    def count_rows(self, agrees: Bools) -> Floats:
+        """Return how many rows agree with the target in all columns of each subset.
+
+        `agrees` has the shape (rows, columns), the result (counts,).
+        """
         missed = (~agrees).astype(np.float64) @ self.subsets.T
         counts: Floats = (missed == 0).sum(axis=0).astype(np.float64)
         return counts
 
-    def compared(self, cells: Cells) -> tuple[Bools, Floats]:
-        """Return whether each cell agrees with the target, and its distance: (rows, columns)."""
+    def compare_cells(self, cells: Cells) -> tuple[Bools, Floats]:
+        """Return whether each cell agrees with the target, and its distance from it, in [0, 1].
+
+        Both have the shape (rows, columns).
+        """
         agrees, apart = [], []
         for name, value, room, scale in zip(
             self.names, self.target, self.room, self.scale, strict=True
@@ -250,13 +263,14 @@ class Targeted:
 
 
 def _text(name: Hashable) -> str:
+    """Return the name of a column as text; of a position, in brackets."""
     return f"[{name}]" if isinstance(name, int) else str(name)
 
 
 def target_record(without: Any, record: dict[Hashable, Any], seed: int) -> Targeted | None:
-    """Make the quantities by which to look for a record in tables such as the data `without` it.
+    """Return the quantities by which to look for a record, for tables like the data without it.
 
-    The subsets follow from the seed. None if the data is no table, or of other columns.
+    The subsets of columns follow from the seed. None if the data is no table, or has other columns.
     """
     cells = cells_of(without)
     if cells is None or cells.keys() != record.keys():
@@ -270,18 +284,22 @@ def target_record(without: Any, record: dict[Hashable, Any], seed: int) -> Targe
     room = np.where(few, 0.0, CLOSE * scale)
     subsets = _subsets(len(names), np.random.default_rng(seed))
     bare = Targeted(names, target, room, scale, subsets, np.zeros(len(subsets)))
-    agrees, _ = bare.compared(cells)
-    return Targeted(names, target, room, scale, subsets, bare.counts(agrees) / len(agrees))
+    agrees, _ = bare.compare_cells(cells)
+    return Targeted(names, target, room, scale, subsets, bare.count_rows(agrees) / len(agrees))
 
 
 def _deviation(column: Any, value: Any) -> float:
+    """Return the standard deviation of a column, or 1.0 if it is 0; NaN for other than numbers."""
     if column.dtype == object or isinstance(value, str):
         return np.nan
     return float(np.nanstd(column)) or 1.0
 
 
 def _subsets(width: int, random: np.random.Generator) -> Bools:
-    """Return all columns, each by itself, and random ones of every size; none of them twice."""
+    """Return different subsets of columns: all, each alone, and random ones of every size.
+
+    They have the shape (subsets, columns).
+    """
     chosen = [np.ones(width, bool), *np.eye(width, dtype=bool)]
     for _ in range(TRIED_DIRECTIONS if width > 2 else 0):
         subset = np.zeros(width, bool)
@@ -291,10 +309,10 @@ def _subsets(width: int, random: np.random.Generator) -> Bools:
 
 
 def target_of(d1: Any, d2: Any, outputs: Outputs, seed: int) -> Targeted | None:
-    """Return quantities by which to look for the record that only one of two inputs has.
+    """Return the quantities by which to look for the record that only one of two inputs has.
 
-    None where they differ in more, or have no columns, and where no output is a table of the same
-    ones.
+    None if the inputs differ in more than one record or are no tables, and if no output is a table
+    of the same columns.
     """
     cells, some = cells_of(d1) or cells_of(d2), list(outputs[:CLOSEST_ROWS])
     if cells is None or len(cells) < 2:
