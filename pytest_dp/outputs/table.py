@@ -340,11 +340,11 @@ def _array_table(array: npt.NDArray[Any], raw: Outputs, number: str, form: Hasha
 
 
 def hashes(table: Table, typed: bool = True) -> Ints:
-    """Return one number for each output, shape (n,); `typed` as in `Table.is_typed`.
+    """Return a 64-bit hash of each output, shape (n,): equal for equal outputs.
 
-    Equal outputs have equal numbers, and others different ones but for collisions of 64-bit hashes.
-    Equal means: containers of the same types, and at the same places equal numbers of the same type
-    or the same categories; 0.0 equals -0.0, and NaN itself.
+    Equal outputs have containers of the same types, and at the same places equal numbers of the
+    same type, or the same categories; 0.0 equals -0.0, and NaN itself. Without `typed`, types of
+    numbers and forms do not count.
     """
     if HASHES in table.results:
         return table.results[HASHES][0].view(np.int64)

@@ -23,7 +23,7 @@ safe side. Some fifty units in the last place; larger is never invalid."""
 
 
 def interval(count: int, runs: int, alpha: float) -> tuple[float, float]:
-    """Return two-sided confidence interval for a probability, error `alpha / 2` on each side."""
+    """Return the two-sided confidence interval of a probability, error `alpha / 2` on each side."""
     return lower(count, runs, alpha / 2), upper(count, runs, alpha / 2)
 
 
@@ -85,9 +85,9 @@ def paired_log_ratio(c1: int, c2: int, both: int, alpha: float) -> tuple[float, 
 
 
 def smallest_level(is_refuted: Callable[[float], bool]) -> float:
-    """Return the smallest level at which a claim is refuted, rounded up: a p-value.
+    """Return the smallest level at which `is_refuted` holds, a p-value, within 1e-6 of its digits.
 
-    Regions of larger levels have to lie in those of smaller ones.
+    Rounded up, and at least 1e-300; 1.0 if it holds at no level. It must hold at all larger levels.
     """
 
     def is_reached(exponent: float) -> bool:

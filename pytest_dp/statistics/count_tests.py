@@ -51,11 +51,11 @@ SMALLEST_FLOAT = 5e-324  # a p-value is never 0
 def same_in_all_chunks(
     hits: Ints, sizes: Ints, max_groups: int = MAX_GROUPS
 ) -> tuple[float, list[float]]:
-    """Test by Pearson's chi-squared that an event is equally likely in all chunks (approximate).
+    """Return a p-value: an event is equally likely in all chunks; and its frequencies in groups.
 
-    `hits` and `sizes` are the outputs in the event, and the runs, of each chunk, in the order of
-    the runs. With the p-value, which is 1.0 if there are too few hits to tell, come the event's
-    frequencies in groups of neighbouring chunks.
+    Pearson's chi-squared test (approximate), for the `hits` in each chunk of `sizes` runs, in the
+    order of the runs. Chunks are merged to at most `max_groups` groups. The p-value is 1.0, without
+    frequencies, if there are too few hits.
     """
     inside, total = int(hits.sum()), int(sizes.sum())
     groups = min(max_groups, len(sizes), min(inside, total - inside) // MIN_EXPECTED)
@@ -74,26 +74,26 @@ def same_in_all_chunks(
 
 
 def all_come_before(last: int, hits: int, runs: int) -> float:
-    """Return the probability that none of the `last` runs is a hit, of so many hits in `runs` runs.
+    """Return the probability that none of the last `last` runs is one of `hits` hits.
 
-    Exact for runs that are exchangeable.
+    Of `runs` runs in all. Exact for runs that are exchangeable.
     """
     return math.exp(log_tail(hits, runs - last, 0, last)) if hits <= runs - last else 0.0
 
 
 def two_samples(hits: tuple[int, int], runs: tuple[int, int]) -> float:
-    """Return the two-sided p-value of Fisher's exact test that both frequencies are equal.
+    """Return the two-sided p-value of Fisher's exact test that two frequencies are equal.
 
-    It is twice the smaller tail, and exact for any two samples of runs that are exchangeable.
+    Twice the smaller tail. Exact for any two samples of exchangeable runs.
     """
     first, other = zip(hits, runs, strict=True)
     return min(1.0, 2 * math.exp(min(log_tail(*first, *other), log_tail(*other, *first))))
 
 
 def same_law(first: Floats, other: Floats) -> float:
-    """Test that two samples of numbers have the same law, by Kolmogorov and Smirnov; a p-value.
+    """Return the p-value of Kolmogorov's and Smirnov's test that two samples have one law.
 
-    It is the limit for large samples, which is larger than the exact one for small samples.
+    It is the limit for large samples, which is larger than the exact p-value of small samples.
     """
     ends = np.concatenate([first, other])
     ours, theirs = (
@@ -105,12 +105,12 @@ def same_law(first: Floats, other: Floats) -> float:
 
 
 def repeats(values: Ints, groups: Ints) -> float:
-    """Test that equal outputs share a group no more often than in independent runs; a p-value.
+    """Return a p-value: equal outputs share a group no more often than independent ones.
 
-    Of every value that came at least twice, two outputs are picked at random. Independent runs of
-    any one distribution can change places, so those two are in the same group with a probability
-    that is known, whatever the values are. The p-value is conservative up to the weak dependence
-    between values (approximate).
+    `values` and `groups` have the shape (n,). Of every value that came at least twice, two outputs
+    are picked at random. Independent runs of any one distribution can change places, so those two
+    are in the same group with a probability that is known, whatever the values are. The p-value is
+    conservative up to the weak dependence between values (approximate).
     """
     order = np.random.default_rng(0).permutation(len(values))
     order = order[np.argsort(values[order], kind="stable")]
@@ -129,25 +129,25 @@ def repeats(values: Ints, groups: Ints) -> float:
 def pairs_agree(inside: Bools) -> float:
     """Return a p-value: runs in a group agree on an event no more often than independent ones.
 
-    Neighbouring runs of a group are paired; `inside` has the shape (groups, runs). Independent runs
-    can change places, so that all ways to spread those in the event over the pairs are equally
-    likely; in how many so few pairs disagree can be counted. The p-value is exact.
+    `inside` has the shape (groups, runs). Neighbouring runs of a group are paired. Independent runs
+    can change places, so all ways to spread the hits over the pairs are equally likely, and the
+    p-value counts those in which as few pairs disagree. It is exact.
     """
     even = inside[:, : inside.shape[1] // 2 * 2]
     return _disagreements(even[:, ::2].ravel(), even[:, 1::2].ravel())[0]
 
 
 def runs_depend(inside: Bools, lag: int) -> float:
-    """Return whether runs that are `lag` apart are more alike, or less, than independent ones.
+    """Return a p-value: runs `lag` apart agree on an event as often as independent ones.
 
-    Runs are paired so that each is in one pair; the p-value is two-sided, and exact.
+    `inside` has the shape (runs,). Each run is in one pair; the p-value is two-sided, and exact.
     """
     whole = inside[: len(inside) // (2 * lag) * (2 * lag)].reshape(-1, 2, lag)
     return min(1.0, 2 * min(_disagreements(whole[:, 0].ravel(), whole[:, 1].ravel())))
 
 
 def _disagreements(first: Bools, second: Bools) -> tuple[float, float]:
-    """Return the chances that so few pairs disagree on an event, and that so many do."""
+    """Return the chances that at most, and at least, so many pairs disagree on an event."""
     pairs, hits = len(first), int(first.sum() + second.sum())
     seen = int((first != second).sum())
     disagree = np.arange(hits % 2, min(hits, 2 * pairs - hits) + 1, 2)

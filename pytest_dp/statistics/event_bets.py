@@ -32,9 +32,9 @@ smaller ones, share the same wealth; the best of fewer wins less. By hand."""
 
 
 class EventBets:
-    """Bets on events: the log wealth that every pair of outputs adds, for every rung.
+    """All bets on events that cut binnings, for each rung of a ladder of guarantees.
 
-    All rungs must have the same number of constraints.
+    A rung is a sequence of hockey sticks; all rungs have as many.
     """
 
     def __init__(self, rungs: Sequence[Sequence[HockeyStick]]) -> None:
@@ -45,16 +45,16 @@ class EventBets:
         )
 
     def growth(self, joint: Sequence[Ints | Floats], rungs: Ints) -> Floats:
-        """Return the log growth of all bets, for some of the rungs, shape (rungs, bets)."""
+        """Return the log growth of all bets against some rungs, shape (rungs, bets)."""
         one_way = all_contingencies(joint) @ self.one_way[rungs]
         both = all_contingencies_both_ways(joint) @ self.both_ways[rungs]
         return np.concatenate([by_rung(one_way), by_rung(both)], axis=1)
 
 
 def _tables(stick: HockeyStick) -> tuple[Floats, Floats]:
-    """Return the log growth of each kind of pair at each fraction of the largest stake.
+    """Return the log growth per pair of outputs, shape (kinds of pairs, fractions) each.
 
-    First for bets one way on four kinds, then for bets both ways on nine kinds.
+    First of bets one way, with four kinds of pairs; then of bets both ways, with nine.
     """
     largest = 1 / (np.exp(np.array([stick.eps])) + stick.delta)
     stakes = largest * FRACTIONS
@@ -65,9 +65,10 @@ def _tables(stick: HockeyStick) -> tuple[Floats, Floats]:
 
 @lru_cache(maxsize=16)
 def _every_stake(sticks: tuple[HockeyStick, ...]) -> Floats:
-    """Return the log growth of bets one way, with four stakes where `FRACTIONS` has one.
+    """Return the log growth per pair of bets one way, with four stakes for each of `FRACTIONS`.
 
-    Rows are kinds of pairs: the event holds on both inputs, on D only, on D' only, on neither.
+    Of shape (4, bets). The kinds of pairs: the event holds on both inputs, on D only, on D' only,
+    on neither.
     """
     fine = 0.98 * 0.5 ** np.arange(0.0, len(FRACTIONS), 0.25)
     bets = [
@@ -80,10 +81,10 @@ def _every_stake(sticks: tuple[HockeyStick, ...]) -> Floats:
 def event_growth(
     c1: Ints | Floats, c2: Ints | Floats, runs: int, sticks: tuple[HockeyStick, ...]
 ) -> Floats:
-    """Return the log wealth that the best bet on each event would have earned; 0 where none would.
+    """Return the log growth of the best bet on each event, on independent outputs; at least 0.
 
-    In so many pairs of independent outputs: `c1` of those on D were in it, which is bet to make it
-    likelier, and `c2` of those on D'. Against a claim from which these hockey sticks follow.
+    `c1` and `c2` are the counts of each event in `runs` outputs on D, which is to make it likelier,
+    and on D', shape (k,). The bets are against a claim from which the hockey sticks follow.
     """
     p, q = np.asarray(c1) / runs, np.asarray(c2) / runs
     cells = np.stack([p * q, p * (1 - q), (1 - p) * q, (1 - p) * (1 - q)], axis=-1)
@@ -92,15 +93,16 @@ def event_growth(
 
 
 def by_rung(bets: Floats) -> Floats:
-    """Return one row for each rung; there may be none."""
+    """Return an array with all axes but the first, the rungs, made one."""
     return bets.reshape(len(bets), math.prod(bets.shape[1:]))
 
 
 def contingency(joint: Ints | Floats) -> Floats:
-    """Return counts of (both, only the likelier, only the rarer, neither) for events that cut bins.
+    """Return counts of pairs of outputs for each event that cuts bins, shape (2 * (b - 1), 4).
 
-    Of shape (2 * (b - 1), 4): for the events "bin k or higher", which D should make likelier, then
-    for "below bin k", which D' should. `joint` is as in `BetRecord.joint`.
+    Pairs have the event on both inputs, only on the likelier, only on the rarer, or on neither.
+    Events are "bin k or higher", which D should make likelier, then "below bin k", which D' should.
+    `joint` is as in `BetRecord.joint`.
     """
     neither = joint.cumsum(0).cumsum(1).diagonal()[:-1]
     p, q = (joint.sum(axis)[::-1].cumsum()[::-1][1:] for axis in (1, 0))
@@ -110,10 +112,10 @@ def contingency(joint: Ints | Floats) -> Floats:
 
 
 def contingency_both_ways(joint: Ints | Floats) -> Floats:
-    """Return counts of pairs of outputs, (low, middle, high) on D times the same on D', flattened.
+    """Return counts of pairs of outputs for each two cuts j <= k, shape (b * (b - 1) / 2, 9).
 
-    Of shape (b * (b - 1) / 2, 9), for all j <= k: "low" is below bin j, which D' should make
-    likelier, and "high" is bin k or higher, which D should.
+    The nine kinds are (low, middle, high) on D times the same on D': "low" is below bin j, which D'
+    should make likelier, and "high" is bin k or higher, which D should.
     """
     b = len(joint)
     below = np.zeros((b + 1, b + 1))
@@ -125,30 +127,30 @@ def contingency_both_ways(joint: Ints | Floats) -> Floats:
 
 @lru_cache(maxsize=64)
 def _corners(b: int) -> Ints:
-    """Return where parts of pairs begin and end in cumulative counts, shape (4, 4, k)."""
+    """Return where the nine parts of a table begin and end, by its cumulative counts: (4, 4, k)."""
     j, k = np.triu_indices(b - 1)
     ends = np.stack([np.zeros_like(j), j + 1, k + 1, np.full_like(j, b)])
     return ends[:, None, :] * (b + 1) + ends[None, :, :]
 
 
 def all_contingencies(joints: Sequence[Ints | Floats]) -> Floats:
-    """Return `contingency` of several records, one below the other."""
+    """Return `contingency` of several tables, one below the other, shape (events, 4)."""
     return np.concatenate([np.zeros((0, 4)), *map(contingency, joints)])
 
 
 def all_contingencies_both_ways(joints: Sequence[Ints | Floats]) -> Floats:
-    """Return `contingency_both_ways` of several records, one below the other."""
+    """Return `contingency_both_ways` of several tables, shape (events, 9)."""
     return np.concatenate([np.zeros((0, 9)), *map(contingency_both_ways, joints)])
 
 
 def independent(joint: Floats) -> Floats:
-    """Return the counts to expect if outputs on D and on D' had been drawn independently."""
+    """Return the table to expect of independent outputs with the same bins, shape (b, b)."""
     expected: Floats = np.outer(joint.sum(1), joint.sum(0)) / max(joint.sum(), 1)
     return expected
 
 
 def payoffs_both_ways(eps: float, delta: float) -> Floats:
-    """Return the payoffs of bets in both directions, in the order of `contingency_both_ways`."""
+    """Return what a bet both ways pays for each of the nine kinds of pairs, shape (9,)."""
     price = math.exp(eps)
     low, high = np.array([1.0, 0.0, 0.0]), np.array([0.0, 0.0, 1.0])
     up = high[:, None] - price * high[None, :] - delta
@@ -157,7 +159,7 @@ def payoffs_both_ways(eps: float, delta: float) -> Floats:
 
 
 def payoffs(eps: float, delta: float) -> Floats:
-    """Return the payoffs of a bet on one event, in the order of `contingency`."""
+    """Return what a bet on one event pays for each of the four kinds of pairs, shape (4,)."""
     price = math.exp(eps)
     return np.array([1 - price - delta, 1 - delta, -price - delta, -delta])
 

@@ -53,7 +53,7 @@ all counts show less. It is the normal quantile of 99 %, shared by two errors.""
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Outputs in an event, of so many independent ones on either input."""
+    """Counts of an event in independent outputs on either input."""
 
     c1: int
     """Outputs in the event on the likelier input."""
@@ -67,17 +67,17 @@ class Counts:
 
     @property
     def four(self) -> tuple[int, int, int, int]:
-        """Outputs in the event, and in all, on the likelier input and on the other."""
+        """``(c1, n1, c2, n2)``."""
         return self.c1, self.n1, self.c2, self.n2
 
     @property
     def hits(self) -> tuple[int, int]:
-        """Outputs in the event, on the likelier input and on the other."""
+        """The counts of the event, on the likelier input and on the other."""
         return self.c1, self.c2
 
     @property
     def runs(self) -> tuple[int, int]:
-        """All outputs, on either."""
+        """The counts of all outputs, on the likelier input and on the other."""
         return self.n1, self.n2
 
     @property
@@ -99,20 +99,19 @@ class EventTest:
     """Share of the mechanism's true loss that what is counted is taken to have."""
 
     def bound(self, counts: Counts, alpha: float) -> Bound:
-        """Return the bound and the p-value that counts prove, with the counts."""
-        lower, p_value = self.lower(counts, alpha), self.p_value(counts)
-        return Bound(counts, self.guarantee, alpha, lower, p_value)
+        """Return the lower bound and the p-value that counts prove, as a `Bound`."""
+        return Bound(counts, self.guarantee, alpha, self.lower(counts, alpha), self.p_value(counts))
 
     def lower(self, counts: Counts, alpha: float) -> float:
-        """Return the lower confidence bound on the parameter; `-inf` if the event was not seen.
+        """Return the lower confidence bound on the parameter; `-inf` if the event was never seen.
 
-        It may be negative, which says nothing but how far it is from showing anything.
+        A negative bound says nothing but how far it is from showing anything.
         """
         corners = self._corners(counts, alpha)
         return -math.inf if corners is None else float(self.shows(*corners).min())
 
     def refutes(self, counts: Counts, alpha: float) -> bool:
-        """Return whether the claim allows no point of the region: then `lower` is above it."""
+        """Return whether the claim allows no point of the confidence region at level `alpha`."""
         corners = self._corners(counts, alpha)
         if corners is None:
             return False
@@ -125,7 +124,7 @@ class EventTest:
         return clopper_pearson.smallest_level(lambda alpha: self.refutes(counts, alpha))
 
     def interval(self, counts: Counts, alpha: float) -> tuple[float, float]:
-        """Return two-sided confidence interval of what the event shows of the parameter."""
+        """Return the two-sided confidence interval of the parameter that the event shows."""
         rarer = self._corners(counts, alpha / 2, turned=True)
         upper = math.inf if rarer is None else float(self.shows(*rarer[::-1]).max())
         return self.lower(counts, alpha / 2), upper
@@ -133,9 +132,9 @@ class EventTest:
     def predict(
         self, p1: ArrayLike, n1: ArrayLike, p2: ArrayLike, n2: ArrayLike, alpha: float
     ) -> Floats:
-        """Return about the median of `lower` over samples: to choose between events.
+        """Return about the median of `lower` over samples: a heuristic to choose between events.
 
-        Probabilities, or estimates of them, and runs are broadcast. It proves nothing.
+        The probabilities `p1` and `p2`, or estimates of them, and the runs are broadcast.
         """
         every = np.broadcast_arrays(p1, n1, p2, n2)
         chance1, n1, chance2, n2 = (np.asarray(part, np.float64)[..., None] for part in every)
@@ -146,7 +145,10 @@ class EventTest:
     def costs(
         self, p1: ArrayLike, n1: ArrayLike, p2: ArrayLike, n2: ArrayLike
     ) -> tuple[Floats, Floats]:
-        """Return by how much less an event shows if either frequency errs, in so many runs."""
+        """Return by how much less an event shows if the first, or the second, frequency errs.
+
+        By the error at `PLANNED_SCORE`, for frequencies of `n1` and `n2` runs; broadcast.
+        """
         chance1, runs1, chance2, runs2 = (np.asarray(x, np.float64) for x in (p1, n1, p2, n2))
         likelier = [_least(chance1 * runs1, runs1, z) for z in (0.0, PLANNED_SCORE)]
         rarer = [_most(chance2 * runs2, runs2, z) for z in (0.0, PLANNED_SCORE)]
@@ -157,10 +159,11 @@ class EventTest:
         return one, other
 
     def shows(self, p1: ArrayLike, p2: ArrayLike) -> Floats:
-        """Return the parameter that these probabilities of an event prove, rounded down.
+        """Return the parameter that probabilities of an event prove, rounded down; broadcast.
 
-        Of ε alone, and where that is nothing, the log ratio of ``p1 - delta`` and p2: where it is
-        negative, no more than the distance from showing anything.
+        For claims of ε alone it is the log ratio of `p1` and `p2`. For other claims that nothing is
+        proved of, it is the log ratio of ``p1 - delta`` and `p2`, at most 0: the distance from
+        showing anything.
         """
         chance1, chance2 = np.asarray(p1, dtype=np.float64), np.asarray(p2, dtype=np.float64)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -172,9 +175,9 @@ class EventTest:
         return np.where(proved > 0, proved, np.fmin(ratios, 0.0))
 
     def runs_needed(self, p1: float, p2: float, alpha: float, limit: int) -> int | None:
-        """Return the runs on each input that nearly always refute a claim; None above `limit`.
+        """Return how many runs on each input refute the claim in nearly all cases, within 2 %.
 
-        They refute by an event with these probabilities. Their number is exact to 2 %.
+        By an event with these probabilities. None if `limit` runs are not enough.
         """
 
         def enough(runs: float) -> bool:
@@ -212,10 +215,9 @@ class EventTest:
     def _corners(
         self, counts: Counts, alpha: float, *, turned: bool = False
     ) -> tuple[Floats, Floats] | None:
-        """Return corners of cells that cover the edge; None if nothing can be proved.
+        """Return the least p1 and the most p2 of cells that cover the edge of the region.
 
-        They are the least p1 and the most p2; of a region for the other end, if `turned`, the least
-        p2 and the most p1.
+        If `turned`, the least p2 and the most p1, for the other end. None if nothing can be proved.
         """
         costs = _planned_costs(self.guarantee, *counts.planned, *counts.runs)
         if turned:
@@ -228,7 +230,7 @@ class EventTest:
 
 @dataclass(frozen=True, slots=True)
 class PublishedTest(EventTest):
-    """Two Clopper-Pearson bounds, as in the DP-Sniper paper.
+    """The test of the DP-Sniper paper: two Clopper-Pearson bounds.
 
     An event of a fixed probability may not be where most of a loss shows: a tenth of it is taken to
     be missed.
@@ -237,6 +239,7 @@ class PublishedTest(EventTest):
     attained: ClassVar[float] = 0.9
 
     def lower(self, counts: Counts, alpha: float) -> float:
+        """Return the lower confidence bound on the parameter; 0.0 if nothing is shown."""
         guarantee = self.guarantee
         if guarantee.eps is not None:
             return clopper_pearson.eps_lower(*counts.four, alpha, guarantee.delta)
@@ -245,25 +248,29 @@ class PublishedTest(EventTest):
         return float(guarantee.shown_by(p1, p2)) if p1 > p2 else 0.0
 
     def refutes(self, counts: Counts, alpha: float) -> bool:
+        """Return whether the bound is above the claim."""
         return self.lower(counts, alpha) > self.guarantee.claimed
 
 
 @dataclass(frozen=True, slots=True)
 class StatDPTest(EventTest):
-    """StatDP's test of claims of ε alone; of other claims, which it does not know, `EventTest`."""
+    """StatDP's test for claims of ε alone; for other claims, `EventTest`."""
 
     def lower(self, counts: Counts, alpha: float) -> float:
+        """Return the lower confidence bound on ε in nats, rounded down by up to 1e-6."""
         if self.guarantee.largest_ratio is None:
             return EventTest.lower(self, counts, alpha)
         return count_tests.largest_rejected_eps(*counts.four, alpha)
 
     def refutes(self, counts: Counts, alpha: float) -> bool:
+        """Return whether the p-value is at most `alpha`."""
         if self.guarantee.largest_ratio is None:
             return EventTest.refutes(self, counts, alpha)
         log_p = count_tests.log_statdp_p_value(*counts.four, self.guarantee.claimed)
         return log_p <= math.log(alpha)
 
     def p_value(self, counts: Counts) -> float:
+        """Return the p-value of StatDP's test, above 0."""
         if self.guarantee.largest_ratio is None:
             return EventTest.p_value(self, counts)
         return count_tests.statdp_p_value(*counts.four, self.guarantee.claimed)
@@ -271,7 +278,7 @@ class StatDPTest(EventTest):
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A bound that one set of counts proves at its share of alpha."""
+    """What one set of counts proves about a claim at a level."""
 
     counts: Counts
     guarantee: Guarantee
@@ -283,7 +290,7 @@ class Bound:
 
     @property
     def eps_clopper_pearson(self) -> float:
-        """The lower bound of the DP-Sniper paper on ε, in nats; `-inf` for claims without an ε."""
+        """The lower bound of the DP-Sniper paper on ε, in nats; `-inf` for claims without ε."""
         counts, guarantee = self.counts, self.guarantee
         if guarantee.eps is None or not counts.n1:
             return -math.inf
@@ -291,7 +298,7 @@ class Bound:
 
     @property
     def delta_lower(self) -> float | None:
-        """Lower bound on δ at the claimed ε; None for claims without an ε."""
+        """The lower bound on δ at the claimed ε; None for claims without an ε."""
         eps = self.guarantee.eps
         if eps is None:
             return None
@@ -301,12 +308,12 @@ class Bound:
 
     @property
     def loss(self) -> tuple[float, float]:
-        """Two-sided confidence interval of what the event shows of the parameter."""
+        """The two-sided confidence interval of the parameter that the event shows."""
         return EventTest(self.guarantee).interval(self.counts, self.alpha)
 
     @property
     def intervals(self) -> tuple[tuple[float, float], tuple[float, float]]:
-        """Clopper-Pearson intervals of both probabilities."""
+        """The Clopper-Pearson intervals of both probabilities."""
         c1, n1, c2, n2 = self.counts.four
         if not n1:
             return (0.0, 1.0), (0.0, 1.0)
@@ -314,7 +321,7 @@ class Bound:
         return one, other
 
     def counterexample_fields(self) -> dict[str, Any]:
-        """Return what a counterexample says of the counts: runs, intervals and bounds, by name."""
+        """Return the fields of a `Counterexample` that counts decide, by name."""
         return {
             "counts": self.counts.hits,
             "runs": self.counts.runs,
@@ -326,7 +333,7 @@ class Bound:
         }
 
     def shown_p_value(self) -> float:
-        """Return StatDP's p-value for claims of ε alone, else the sharp one; 1.0 without counts."""
+        """Return StatDP's p-value for claims of ε alone, else `EventTest`'s; 1.0 without counts."""
         counts, guarantee = self.counts, self.guarantee
         if not counts.n1:
             return 1.0
@@ -337,6 +344,7 @@ class Bound:
 def _planned_costs(
     guarantee: Guarantee, p1: float, p2: float, n1: int, n2: int
 ) -> tuple[Floats, Floats]:
+    """Return `EventTest.costs` of a claim, from a cache."""
     return EventTest(guarantee).costs(p1, n1, p2, n2)
 
 
@@ -349,7 +357,7 @@ def _edge(
     alpha: float,
     cells: int,
 ) -> tuple[Floats, Floats]:
-    """Return places on the edge of the region: p1 and p2, which rise along it."""
+    """Return the ends of cells of the edge of the confidence region: p1 and p2, both rising."""
     z, m = -float(ndtri((1 - BETA) * alpha)), -float(ndtri(BETA * alpha / 4))
     length = np.hypot(*costs)
     w1, w2 = costs[0] / length, costs[1] / length
@@ -361,23 +369,23 @@ def _edge(
 
 
 def _least(count: ArrayLike, runs: ArrayLike, z: ArrayLike) -> Floats:
-    """Return the probability at which so large a count has this normal score."""
+    """Return the p at which a count, or a larger one, has a tail with this normal score."""
     c, n = np.asarray(count, np.float64), np.asarray(runs, np.float64)
     p = betaincinv(c, n - c + 1, ndtr(-np.asarray(z, np.float64)))
     return np.where((c > 0) & ~np.isnan(p), p, 0.0)
 
 
 def _most(count: ArrayLike, runs: ArrayLike, z: ArrayLike) -> Floats:
-    """Return the probability at which so small a count has this normal score."""
+    """Return the p at which a count, or a smaller one, has a tail with this normal score."""
     c, n = np.asarray(count, np.float64), np.asarray(runs, np.float64)
     p = betainccinv(c + 1, n - c, ndtr(-np.asarray(z, np.float64)))
     return np.where((c < n) & ~np.isnan(p), p, 1.0)
 
 
 def likelier_under_laplace(c: float, loss: float) -> float:
-    """Return how likely an event of Laplace noise is on one input, with probability `c` on another.
+    """Return the probability on one input of an event that has probability `c` on the other.
 
-    The event is the one that tells the two best apart, where noise loses `loss`.
+    The outputs have Laplace noise that loses `loss` nats; the event is the one that tells most.
     """
     factor = math.exp(min(loss, MAX_EXCESS))
     if c >= 0.5:
@@ -386,10 +394,7 @@ def likelier_under_laplace(c: float, loss: float) -> float:
 
 
 def unlucky(p1: float, n1: int, p2: float, n2: int) -> Counts:
-    """Return counts of an event with these probabilities that show less than nearly all others."""
-    low, high = _off(p1, n1, -1), _off(p2, n2, 1)
+    """Return counts of an event with these probabilities that show less than 99 % of samples."""
+    errors = (SPREAD * math.sqrt(p * (1 - p) / n) for p, n in ((p1, n1), (p2, n2)))
+    low, high = max(p1 - next(errors), 0.0), min(p2 + next(errors), 1.0)
     return Counts(math.floor(low * n1), n1, math.ceil(high * n2), n2, (p1, p2))
-
-
-def _off(p: float, runs: float, sign: int) -> float:
-    return min(max(p + sign * SPREAD * math.sqrt(p * (1 - p) / runs), 0.0), 1.0)

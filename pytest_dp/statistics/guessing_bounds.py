@@ -73,7 +73,7 @@ Sticks = tuple[HockeyStick, ...]
 
 
 def sticks_of(guarantee: Guarantee) -> Sticks:
-    """Return the pairs of a promise that are looked at: itself, or a few dozen of a curve."""
+    """Return the (eps, delta) of a guarantee: its own, or `LOSS_STEPS` points of a curve."""
     if guarantee.eps is not None:
         return (HockeyStick(guarantee.eps, guarantee.delta),)
     furthest = guarantee.eps_at(MIN_DELTA)
@@ -86,7 +86,7 @@ def sticks_of(guarantee: Guarantee) -> Sticks:
 
 @lru_cache(maxsize=CACHE_SIZE)
 def tails(guesses: int, canaries: int, sticks: Sticks, runs: int = 1) -> Floats:
-    """Return the largest chance of at least v right guesses, for each v from 0; never rising.
+    """Return the largest chance of at least v right guesses, for v from 0 on; never rising.
 
     Each of the `runs` runs has `guesses` guesses. In one run, one pair of eps and delta attains the
     chance, unless delta is so large that it is above 1 somewhere. For several pairs, it is the
@@ -128,7 +128,7 @@ def lower_bound(
 ) -> float:
     """Return the lower confidence bound on a guarantee's parameter; 0.0 if nothing is shown.
 
-    So many guesses are correct in all `runs`. Of eps it is at the delta of the guarantee, in nats.
+    `correct` guesses of all `runs` are right. Of eps it is at the delta of the guarantee, in nats.
     """
 
     def stands(value: float) -> bool:
@@ -148,7 +148,7 @@ def lower_bound(
 def to_refute(
     guesses: int, canaries: int, sticks: Sticks, alpha: float, runs: int = 1
 ) -> int | None:
-    """Return how many guesses that are right refute a claim; None if all of them are too few."""
+    """Return how many right guesses refute a claim; None if all of them are too few."""
     reached = tails(guesses, canaries, sticks, runs)
     if reached[-1] > alpha:
         return None
@@ -156,7 +156,7 @@ def to_refute(
 
 
 def plan_guesses(canaries: int, sticks: Sticks, alpha: float) -> tuple[int, int]:
-    """Choose how many are guessed in, and out, before anything is run.
+    """Return how many canaries to guess in, and how many out, before anything is run.
 
     Few guesses are right more often, and many show more. If scores are normal, the geometric mean
     of the fewest that can refute the claim and of the most that there are finds nearly the least
@@ -172,13 +172,17 @@ def plan_guesses(canaries: int, sticks: Sticks, alpha: float) -> tuple[int, int]
 
 
 def count_right(ranked: Bools, guesses: tuple[int, int]) -> int:
-    """Return how many guesses are right of canaries by rising scores, which say who is in."""
+    """Return how many guesses are right.
+
+    `ranked` says which canaries were in, by rising scores; `guesses` are how many are guessed in,
+    from the top, and out, from the bottom.
+    """
     inside, outside = guesses
     return int(np.sum(ranked[len(ranked) - inside :]) + outside - np.sum(ranked[:outside]))
 
 
 def above(share: float, guesses: int, canaries: int, sticks: Sticks) -> float:
-    """Return how many times the log odds of a guess were those that the claim allows; 1 if no more.
+    """Return the ratio of the log odds of a right guess to those that the claim allows; at least 1.
 
     `share` is that of the right guesses. The claim allows as many as where each chance of `tails`
     is attained: of eps alone, the log odds are eps.
@@ -188,32 +192,38 @@ def above(share: float, guesses: int, canaries: int, sticks: Sticks) -> float:
 
 
 def is_found(share: float, times: float, total: int, needed: int, power: float) -> bool:
-    """Return whether so many right guesses as are `needed` of all come with this power.
+    """Return whether at least `needed` of `total` guesses are right, with this power (approximate).
 
-    The log odds of each guess are so many `times` those of this share, as if noise were that much
-    smaller: guesses with normal scores gain more, others no less (approximate).
+    The log odds of each guess are `times` those of `share`, as if noise were that much smaller:
+    guesses with normal scores gain more, others no less.
     """
     return bool(bdtrc(needed - 1.0, total, float(expit(times * logit(share)))) >= power)
 
 
 def most(canaries: int) -> int:
-    """Return how many canaries may be guessed half by half: coins rarely leave fewer in, or out."""
+    """Return how many canaries can be guessed, half in and half out; coins rarely leave fewer."""
     return max(canaries - math.ceil(CLEAR_ERRORS * math.sqrt(canaries)), 1)
 
 
 def halves(guesses: int) -> tuple[int, int]:
-    """Return guesses of both kinds."""
+    """Return how many guesses are made in, and how many out."""
     return guesses - guesses // 2, guesses // 2
 
 
 def runs_needed(guesses: int, canaries: int, sticks: Sticks, alpha: float) -> float:
-    """Return how many runs, which share `alpha`, refute what hides nothing; infinite if none do."""
+    """Return how many runs, which share `alpha`, refute a claim if all guesses are right.
+
+    Infinite beyond `MAX_RUNS`.
+    """
     one, level = float(_log_tails(guesses, canaries, sticks)[-1]), math.log(alpha)
     return next((n for n in range(1, MAX_RUNS) if n * one <= level - math.log(n)), math.inf)
 
 
 class AreaBets:
-    """Wealth in bets against areas at most, and at least, each of a grid with `claimed` in it."""
+    """The wealth of bets against areas under the ROC curve, on a grid with `claimed` in it.
+
+    For each area there are bets that it is at most that, and bets that it is at least that.
+    """
 
     def __init__(self, claimed: float = 0.5) -> None:
         self.areas = np.union1d(AREAS, [claimed])
@@ -231,11 +241,11 @@ class AreaBets:
 
     @property
     def pairs(self) -> int:
-        """How many pairs were bet on."""
+        """The number of pairs of scores that were bet on."""
         return int(self.counts.sum())
 
     def settle(self, inside: Floats, outside: Floats) -> None:
-        """Pay out by the scores of a batch, with the record and without, shape (n,) each."""
+        """Add what a batch of scores earns, with and without the record, shape (n,) each."""
         turned = cross_pairs(inside, outside)
         self.counts += turned[0]
         for side, counts in enumerate((turned, turned[:, ::-1])):
@@ -247,7 +257,7 @@ class AreaBets:
             known.append(new)
 
     def begin_anew(self) -> None:
-        """Spread half of all wealth over the fractions as at first: the next score is another."""
+        """Spread half of the wealth over all fractions as at first, for another score."""
         fresh = self.log_wealth[..., None] + np.log(PRIOR / PRIOR.sum())
         self._stakes = np.logaddexp(self._stakes, fresh) - math.log(2)
 
@@ -260,27 +270,31 @@ class AreaBets:
         return 1 - self._bound(1, alpha)
 
     def _bound(self, side: int, alpha: float) -> float:
+        """Return the largest area up to which one side is refuted throughout; 0.0 if none is."""
         refuted = np.cumprod(self.highest[side] >= -math.log(alpha)).astype(bool)
         return float(self.areas[refuted].max(initial=0.0))
 
     def soonest(self, alpha: float) -> int:
-        """Return how many more pairs refute the claim at the least, if all are won."""
+        """Return how many more pairs refute the claim if all of them are won; at least 1."""
         left = -math.log(alpha) - self.log_e_value
         return max(math.ceil(left / -math.log(self.areas[self.claim])), 1)
 
     @property
     def log_e_value(self) -> float:
-        """Log wealth against the claim, now."""
+        """The log wealth against the claim, in nats."""
         return float(self.log_wealth[0, self.claim])
 
     @property
     def p_value(self) -> float:
-        """Anytime-valid p-value of the claim."""
+        """The p-value of the claim, valid at any time."""
         return math.exp(-float(self.highest[0, self.claim]))
 
 
 def cross_pairs(inside: Floats, outside: Floats) -> Ints:
-    """Count pairs won, tied and lost, for each of several ways to pair up a batch in its order."""
+    """Return how many pairs are won, tied and lost, shape (ways, 3).
+
+    For each of up to `CROSSED` ways to pair up the scores of a batch.
+    """
     n = len(inside)
     shifts = np.unique(np.linspace(0, n - 1, min(n, CROSSED)).astype(int))
     other = outside[(np.arange(n) + shifts[:, None]) % n]
@@ -308,7 +322,7 @@ def area(inside: Floats, outside: Floats) -> tuple[float, float]:
 def area_resolution(claimed: float, pairs: int, alpha: float) -> float:
     """Return the smallest area at which `pairs` refute the claim with 95 % power (approximate).
 
-    By wins and losses, with the cost of not knowing the fraction; infinite if there is none.
+    By wins and losses, with the cost of not knowing the fraction. Infinite if there is none.
     """
     enough = -math.log(alpha) + math.log(PRIOR.sum() * 2)
     areas = np.linspace(claimed, 1.0, 1_001)[1:]

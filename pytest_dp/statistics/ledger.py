@@ -60,7 +60,7 @@ take time in proportion; fewer make the bound coarser. By hand."""
 
 @dataclass(frozen=True, slots=True)
 class BetRecord:
-    """Counts of the pairs of outputs in batches of the past, through some binnings."""
+    """Counts of past pairs of outputs by the bins that they fell into, for several binnings."""
 
     joint: Sequence[Floats]
     """The number of pairs of outputs in each pair of bins, the bin on D first: shape (b, b), one
@@ -79,12 +79,12 @@ class BetRecord:
         return replace(self, joint=[old + new for old, new in zip(self.joint, batch, strict=True)])
 
     def as_independent(self) -> BetRecord:
-        """Return the counts to expect if outputs on D and on D' had been drawn independently."""
+        """Return the record to expect if outputs on D and on D' were drawn independently."""
         return replace(self, joint=[independent(joint) for joint in self.joint])
 
     @property
     def increasing_scores(self) -> Floats:
-        """The scores of the bins, or their numbers where all that is known is their order."""
+        """The average score of each bin of the first binning, or its number, shape (b,)."""
         return np.arange(float(len(self.joint[0]))) if self.scores is None else self.scores
 
 
@@ -109,11 +109,12 @@ class Portfolio:
 
 
 class Ledger:
-    """Wealth, in bets against each of a ladder of guarantees; the claim is the highest rung.
+    """The wealth of bets against each of a ladder of guarantees, the *rungs*.
 
-    A rung is refuted, and not bet against any more, once its wealth reaches ``1 / alpha``; with an
-    alpha of 0 bets go on for ever. `before` is log wealth to begin with, for each rung: what
-    earlier bets, on other outputs, have earned. Rungs are `shares` of the claim's parameter.
+    Rungs are the claim with `shares` of its parameter; the claim itself is the highest one. A rung
+    is refuted, and not bet against any more, once its wealth reaches ``1 / alpha``; with an alpha
+    of 0 bets go on for ever. `before` is the log wealth of each rung to begin with: what earlier
+    bets, on other outputs, have earned.
     """
 
     def __init__(
@@ -148,9 +149,9 @@ class Ledger:
         self.soft_share = 0.0 if self.is_pure else beyond
 
     def stake(self, record: BetRecord, cash: float) -> Portfolio:
-        """Return the bets on the next batch, weighted by their growth on the record.
+        """Return the bets on the next batch, each weighted by its growth on the record.
 
-        `cash` is the prior weight of what is kept, against a weight of 1 of all bets.
+        `cash` is the prior weight of wealth that is not bet, against a weight of 1 of all bets.
         """
         rungs = np.flatnonzero(self.log_wealth < self.enough)
         attacks, growth = self._attacks(record, rungs)
@@ -167,7 +168,7 @@ class Ledger:
         return Portfolio(rungs, hard, soft - share[..., None], unstaked - total, attacks)
 
     def settle(self, portfolio: Portfolio, batch: Sequence[Ints]) -> None:
-        """Pay out a portfolio by a batch that was drawn after the portfolio was made.
+        """Add to the wealth what a portfolio earns by a batch, drawn after the portfolio was made.
 
         The batch is counted as in `BetRecord.joint`.
         """
@@ -181,11 +182,11 @@ class Ledger:
         self.highest = np.maximum(self.highest, self.log_wealth)
 
     def _attacks(self, record: BetRecord, rungs: Ints) -> tuple[Attacks, Floats]:
-        """Return attacks to bet on, and what speaks for each: log growth, by rung and fraction.
+        """Return attacks fitted to the record, and their log growth.
 
-        What was estimated for them improves so much with the record that what the last estimate
-        would have paid on all of it says more than what they have earned, less what it is flattered
-        by.
+        The growth, shape (rungs, attacks, fractions), is that of the fitted attacks on all of the
+        record, less `LINE_OPTIMISM`. Attacks get so much better with the record that it predicts
+        more than what earlier attacks have earned.
         """
         joint, scores, bounds = record.joint[0], record.increasing_scores, self.bounds[rungs]
         if self.orders or self.is_pure:  # there are no attacks without orders
@@ -197,47 +198,50 @@ class Ledger:
 
     @property
     def lower(self) -> float:
-        """The highest rung up to which all are refuted; 0.0 if none is."""
+        """The highest parameter of a rung up to which all rungs are refuted; 0.0 if none is."""
         refuted = self.highest >= self.enough
         return float(self.rungs[refuted.cumprod().astype(bool)].max(initial=0.0))
 
     @property
     def refuted(self) -> bool:
-        """True once the claim, and all rungs below it, are refuted at the level of the ledger."""
+        """True once the claim, and all rungs below it, have reached ``1 / alpha``."""
         return bool((self.highest >= self.enough).all())
 
     @property
     def p_value(self) -> float:
-        """Valid at any time, as that of the claim and of all rungs below."""
+        """The p-value of the claim and all rungs below it, valid at any time."""
         return math.exp(-max(float(self.highest.min()), 0.0))
 
     def prefers_apart(self, record: BetRecord) -> bool:
-        """Return whether bets on coupled outputs would have won more on independent ones."""
+        """Return whether the bets would have won clearly more on independent outputs.
+
+        The record is one of coupled outputs.
+        """
         apart = max(self.growth(record.as_independent()))
         return apart > max(self.growth(record)) + APART_MARGIN
 
     def growth(self, record: BetRecord) -> tuple[float, float]:
-        """Return the log growth of the best bet against the claim, all of the record being bet on.
+        """Return the log growth, over all of the record, of the best bets against the claim.
 
-        Of bets on events, and of soft ones; 0.0 where none gains.
+        That of the best event, and that of the best attack, in nats; 0.0 if none gains.
         """
         hard, soft = self.growth_by_rung(record, np.array([len(self.rungs) - 1]))
         return float(hard[0]), float(soft[0])
 
     def growth_by_rung(self, record: BetRecord, rungs: Ints | None = None) -> tuple[Floats, Floats]:
-        """Return the same against some rungs, by default all."""
+        """Return `growth` against each of some rungs, by default all, shape (rungs,) each."""
         rungs = np.arange(len(self.rungs)) if rungs is None else rungs
         hard = self.events.growth(record.joint, rungs).max(axis=1, initial=0.0)
         return hard, by_rung(self._attacks(record, rungs)[1]).max(axis=1, initial=0.0)
 
     @property
     def log_e_value(self) -> float:
-        """Log wealth against the claim, now."""
+        """The log wealth against the claim, in nats."""
         return float(self.log_wealth[-1])
 
 
 def _log_total(*parts: Floats) -> Floats:
-    """Return the log sums for every rung."""
+    """Return the logarithm of the sum of exponentials, over all of the parts, for each rung."""
     flat = [by_rung(part) for part in parts]
     largest = np.max([part.max(axis=1, initial=-np.inf) for part in flat], axis=0)
     sums = sum(np.exp(part - largest[:, None]).sum(axis=1) for part in flat)
@@ -247,14 +251,14 @@ def _log_total(*parts: Floats) -> Floats:
 
 @lru_cache(maxsize=16)
 def ledger_of(guarantee: Guarantee) -> Ledger:
-    """Return a ledger that nothing is entered into, to ask what bets would gain."""
+    """Return a ledger of a claim from a cache; only for questions, nothing may be settled in it."""
     return Ledger(guarantee)
 
 
 def suspicion(record: BetRecord, guarantee: Guarantee) -> float:
-    """Return by how many standard errors the best bet against a claim gained; 0 if none did.
+    """Return by how many standard errors the record speaks against a claim; 0.0 if not at all.
 
-    The gain is about half of their square.
+    Half of its square is the log growth of the best bet.
     """
     if not record.joint:
         return 0.0

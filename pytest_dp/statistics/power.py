@@ -9,9 +9,8 @@ places of an output share has to be detected by their number as well, since bets
 All of this is approximate, and for information only: it decides when to stop looking for a
 violation, and what is said of a claim that stands, never that there is a violation.
 
-Sources: Balle, Wang, "Improving the Gaussian Mechanism for Differential Privacy", ICML 2018 (the
-profile as the probabilities of one event); Kairouz, Oh, Viswanath, "The Composition Theorem for
-Differential Privacy", ICML 2015 (places whose losses add up, and the events that show them).
+Sources: Balle, Wang, "Improving the Gaussian Mechanism", ICML 2018 (the profile as probabilities of
+an event); Kairouz, Oh, Viswanath, "The Composition Theorem", ICML 2015 (losses that add up).
 """
 
 from __future__ import annotations
@@ -90,16 +89,15 @@ losses of many places are left out; smaller: noise counts as loss. By hand."""
 
 
 class Shape:
-    """Log odds of D, and how likely outputs are, by a record through its score.
+    """The log odds of D, as a smooth function of how far out an output lies by its score.
 
-    Outputs are ordered by the score, bins in increasing order of the odds for D. The log odds are a
-    smooth function of how far out an output is, a line with bends.
+    A line with bends is fitted to the record, by logistic regression on normal quantiles. Bins are
+    in increasing order of the odds.
     """
 
     def __init__(self, joint: Floats) -> None:
         self.counts1, self.counts2 = joint.sum(1), joint.sum(0)
         self.certain = _certain(joint)
-        is_smooth = len(joint) >= SMOOTH_BINS
         seen = self.counts1 + self.counts2 > 0
         self.counts1, self.counts2 = self.counts1[seen], self.counts2[seen]
         runs = self.counts1 + self.counts2
@@ -109,31 +107,28 @@ class Shape:
         weights = logistic(basis, self.counts1, runs, precision)
         chances = expit(weights @ basis)
         known = (basis * (runs * chances * (1 - chances))) @ basis.T + np.diag(precision)
-        self.density = np.exp(-(FAR_OUT**2) / 2) if is_smooth else runs
         # A last bin that many outputs are in is a value beyond which there is none.
         ends = (runs[[0, -1]] > MIN_LAST_BIN * runs.sum()) * far[[0, -1]]
-        within = np.clip(FAR_OUT, ends[0] or -np.inf, ends[1] or np.inf)
-        asked = _basis(within if is_smooth else far)
+        asked = _basis(np.clip(FAR_OUT, ends[0] or -np.inf, ends[1] or np.inf))
         self.seen = weights @ basis
         """Log odds of D in the bins that were seen."""
         self.odds = weights @ asked
-        """Log odds of D, in nats, where `density` is."""
+        """Log odds of D, in nats, at `FAR_OUT`."""
         self.room = np.sqrt(np.einsum("kn,kn->n", asked, np.linalg.solve(known, asked)))
         """Standard errors of these odds."""
 
     def half_lines(self, errors: float, *, turned: bool = False) -> tuple[Floats, Floats]:
-        """Return probabilities of being at least so far out, on the likelier input and the other.
+        """Return the probabilities of the outputs from each place outwards, on D and on D'.
 
-        They leave so many standard errors of room for chance; towards D' if `turned`.
+        Odds are raised by so many standard errors. If `turned`, of the other end: on D' and on D.
         """
-        odds, room, density = self.odds, self.room, self.density
-        if turned:
-            odds, room, density = -odds[::-1], room[::-1], density[::-1]
+        odds, room = (-self.odds[::-1], self.room[::-1]) if turned else (self.odds, self.room)
         odds = odds + errors * room
+        density = np.exp(-(FAR_OUT**2) / 2)
         return _beyond(density * expit(odds)), _beyond(density * expit(-odds))
 
     def divergence(self, order: float) -> float:
-        """Return the mean of both divergences of an order, in nats, in the outputs seen."""
+        """Return the mean of both divergences of an order, in nats, by the bins that were seen."""
         p, q = (counts / counts.sum() for counts in (self.counts1, self.counts2))
         if order == 1:
             return float((p - q) @ self.seen) / 2
@@ -143,19 +138,22 @@ class Shape:
 
 
 def _basis(far: Floats) -> Floats:
-    """Return a line and its bends, shape (k, n)."""
+    """Return a line and its bends at some normal quantiles, shape (k, n)."""
     bends = [np.maximum(side * far - bend, 0.0) for bend in BENDS for side in (1, -1)]
     return np.stack([np.ones(len(far)), far, *bends])
 
 
 def _beyond(weights: Floats) -> Floats:
-    """Return the probability of being at each place or farther out."""
+    """Return the share of the weights from each place on, shape (n,)."""
     share: Floats = weights[::-1].cumsum()[::-1] / weights.sum()
     return share
 
 
 def _certain(joint: Floats) -> float:
-    """Return the share of the distance between both inputs that chance does not explain."""
+    """Return the share of the distance between both inputs that chance does not explain.
+
+    0.0 if the distance is below `CLEAR_ERRORS` standard errors.
+    """
     only1, only2 = contingency(joint)[: len(joint) - 1, 1:3].T
     clear = float(np.max((only1 - only2) / np.sqrt(only1 + only2 + 1), initial=0.0))
     return 1 - 1 / clear if clear > CLEAR_ERRORS else 0.0
@@ -163,7 +161,7 @@ def _certain(joint: Floats) -> float:
 
 @dataclass(frozen=True, slots=True)
 class PlannedBets:
-    """Bets against a claim on so many pairs of outputs, at a level, and what they detect."""
+    """Bets on `runs` pairs of outputs against a claim, at a level."""
 
     guarantee: Guarantee
     runs: float
@@ -172,33 +170,33 @@ class PlannedBets:
     """A claim is refuted at ``1 / alpha``."""
 
     def detect(self, joint: Floats) -> bool:
-        """Return whether the best bet wins, with 95 % power, on outputs of these probabilities.
+        """Return whether the best bet wins, with 95 % power, on outputs with these probabilities.
 
-        As in `BetRecord.joint`.
+        `joint` has the probability of each pair of bins, as in `BetRecord.joint`.
         """
         record = BetRecord([self.runs * joint])
         return _log_wealth(ledger_of(self.guarantee), record) >= wealth_for(self.alpha)
 
 
 def _log_wealth(ledger: Ledger, record: BetRecord) -> float:
-    """Return the log wealth to expect of the better kind of bets; soft bets have more to learn."""
+    """Return the log wealth to expect of events, or attacks; attacks have more to learn."""
     events, soft = ledger.growth(record)
     return max(events, soft / LEARNING_FACTOR)
 
 
 def wealth_for(alpha: float) -> float:
-    """Return the log wealth to expect, so that 1 / alpha is reached in 19 of 20 audits."""
+    """Return the log wealth at which, as an expectation, 19 of 20 audits reach 1 / alpha."""
     return -math.log(alpha) + LEARNING_COST + 2.0 * math.sqrt(-2 * math.log(alpha))
 
 
 @lru_cache(maxsize=16)
 def _ledger_by_noise(guarantee: Guarantee) -> Ledger:
-    """Return a ledger against the losses of a claim's noise that is scaled by `NOISE`."""
+    """Return a ledger whose rungs are the losses of a claim with its noise divided by `NOISE`."""
     return Ledger(guarantee, shares=NOISE**guarantee.power)
 
 
 def errors_by_noise(record: BetRecord, guarantee: Guarantee) -> Floats:
-    """Return by how many standard errors the past refutes the loss of each `NOISE`; falling."""
+    """Return the standard errors by which rungs of `_ledger_by_noise` are refuted; falling."""
     events, soft = _ledger_by_noise(guarantee).growth_by_rung(record)
     clear = np.sqrt(2 * np.maximum(events, soft / LEARNING_FACTOR))
     falling: Floats = np.minimum.accumulate(clear)
@@ -208,7 +206,7 @@ def errors_by_noise(record: BetRecord, guarantee: Guarantee) -> Floats:
 def detection_limit(record: BetRecord, bets: PlannedBets, places: float) -> float:
     """Return the smallest loss on a pair of inputs that bets detect, in the claim's parameter.
 
-    So many `places` of its outputs share the loss. Infinite if no loss would be detected.
+    `places` places of an output share the loss. Infinite if no loss would be detected.
     """
     guarantee, least = bets.guarantee, 0.0
     if not guarantee.claimed or (places > 1 and guarantee.eps is not None):
@@ -235,9 +233,10 @@ def detection_limit(record: BetRecord, bets: PlannedBets, places: float) -> floa
 
 @lru_cache(maxsize=64)
 def _smallest_gaussian(guarantee: Guarantee, power: int, alpha: float) -> float:
-    """Return the smallest loss of Gaussian noise that ``1.25**power`` bets detect on divergences.
+    """Return the smallest loss of Gaussian noise that bets on divergences detect.
 
-    In the claim's parameter; infinite if none. The outputs of both inputs are independent.
+    In the claim's parameter; infinite if none. ``1.25**power`` pairs of independent outputs are bet
+    on.
     """
     runs, ledger = 1.25**power, ledger_of(guarantee)
     needed = min(math.sqrt(2 * bound / order) for order, bound in guarantee.divergences)
@@ -254,10 +253,10 @@ def _smallest_gaussian(guarantee: Guarantee, power: int, alpha: float) -> float:
 
 
 def smallest_event(bets: PlannedBets, places: float = 1.0) -> float:
-    """Return the smallest loss that bets detect, in the claim's parameter; infinite if none.
+    """Return the smallest loss that bets detect by one event, in the claim's parameter.
 
-    So many places of an output share it evenly, each of which points to the likelier input there
-    with probability one half; the event is a count of them.
+    Infinite if none. The loss is shared evenly by `places` places of an output, each of which
+    points to the likelier input there with probability one half; the event is a count of them.
     """
     guarantee, places = bets.guarantee, math.ceil(places)
     fewest = np.arange(0, places + 1, places // 48 + 1)
@@ -276,17 +275,18 @@ def smallest_event(bets: PlannedBets, places: float = 1.0) -> float:
 
 
 def largest_loss(record: BetRecord, guarantee: Guarantee) -> float:
-    """Return the largest parameter that the past does not rule out, with room for chance.
+    """Return the largest parameter that the record does not rule out, with room for chance.
 
-    0.0 if nothing was learned yet. What is too rare to be seen is not in it: see `rarest_leak`.
+    0.0 if nothing was learned yet. Leaks too rare to be seen are not in it: see `rarest_leak`.
     """
     return max(shown_by_events(record, guarantee), smooth_loss(record, guarantee, ERRORS))
 
 
 def smooth_loss(record: BetRecord, guarantee: Guarantee, errors: float = 0.0) -> float:
-    """Return the parameter that events or divergences have where the odds are a smooth function.
+    """Return the parameter that the fitted `Shape` shows, by events or divergences.
 
-    With room for so many standard errors of chance. 0.0 for claims that common events break.
+    With room for `errors` standard errors of chance. 0.0 for claims of ε alone, of which common
+    events show all.
     """
     if not record.joint or not (guarantee.divergences or guarantee.delta):
         return 0.0
@@ -334,15 +334,15 @@ def would_show(bets: PlannedBets) -> bool:
 
 
 def differs(record: BetRecord) -> bool:
-    """Return whether outputs tell two inputs apart at all, beyond what chance explains."""
+    """Return whether outputs tell two inputs apart by more than chance explains."""
     return suspicion(record, NO_LOSS) > CLEAR_ERRORS + 1
 
 
 def rarest_leak(bets: PlannedBets) -> float:
-    """Return the smallest probability of an event that only one input gives, and that is seen.
+    """Return the smallest probability of an event on one input only that bets detect.
 
-    With 95 % power: by the best stake, so many hits win ``1 / alpha`` and what is lost while bets
-    learn; so often it comes but once in 20 audits. 1.0 if no such event would be seen.
+    With 95 % power, by the best stake: so many hits win ``1 / alpha`` and what is lost while bets
+    learn. 1.0 if no such event would be detected.
     """
     runs, seen = bets.runs, 1.0
     needed = LEARNING_COST - math.log(bets.alpha)
@@ -380,9 +380,9 @@ def count_equal_losses(places: Iterable[tuple[Ints, Ints]], paired: bool) -> flo
 
 
 def _distance(labels1: Ints, labels2: Ints, paired: bool) -> tuple[float, float]:
-    """Return the squared loss of a place less the share of chance, and the share of chance.
+    """Return the chi-square distance at a place less the part of chance, and the part of chance.
 
-    It is the chi-square distance, which for small losses is their square, in nats.
+    For small losses it is their square, in nats.
     """
     n = len(labels1)
     width = int(max(labels1.max(), labels2.max())) + 1

@@ -109,7 +109,10 @@ def logistic(basis: Floats, hits: Floats | Ints, runs: Floats | Ints, precision:
 
 @dataclass(frozen=True, slots=True)
 class Attacks:
-    """Attacks that are bet on, for some rungs; bins (i, j) pay ``paid1[i] + paid2[j] - r``."""
+    """Bets whose payment depends on the bins of both outputs, against some rungs.
+
+    A pair of outputs in bins (i, j) pays ``paid1[i] + paid2[j] - r``.
+    """
 
     paid1: Floats
     """Paid for the bin of the output on D, shape (rungs or 1, b, attacks); one row serves all
@@ -131,12 +134,12 @@ class Attacks:
 
     @property
     def largest_loss(self) -> Floats:
-        """The most that any pair of bins costs, without `r`, shape (rungs or 1, attacks)."""
+        """The most that a pair of bins costs, without `r`, shape (rungs or 1, attacks)."""
         loss: Floats = np.maximum(-(self.paid1.min(axis=1) + self.paid2.min(axis=1)), MIN_LOSS)
         return loss
 
     def growth(self, joint: Ints | Floats) -> Floats:
-        """Return the log growth on a `BetRecord.joint`, shape (rungs, attacks, fractions)."""
+        """Return the log growth on a table of pairs of outputs, (rungs, attacks, fractions)."""
         i, j = np.nonzero(joint)
         times = joint[i, j].astype(np.float64)
         stakes = self.stakes
@@ -149,10 +152,10 @@ class Attacks:
 
 
 def log_ratio_of(joint: Ints | Floats, scores: Floats) -> Floats:
-    """Estimate the log ratio of the bins' probabilities on D and on D', in nats, shape (b,).
+    """Return an estimate of the log ratio of the bins' probabilities on D and on D', shape (b,).
 
-    It is linear in the average score of the bins, of largest likelihood, and hardly steeper than is
-    known (Platt, "Probabilistic Outputs for Support Vector Machines", 1999).
+    In nats. By logistic regression on the average score of each bin, with a weak prior against
+    steep ratios (Platt, "Probabilistic Outputs for Support Vector Machines", 1999).
     """
     counts1 = joint.sum(1)
     runs = counts1 + joint.sum(0)
@@ -166,11 +169,11 @@ def log_ratio_of(joint: Ints | Floats, scores: Floats) -> Floats:
 
 
 def soft_attacks(ratio: Floats, prices: Floats) -> Floats:
-    """Return how much of each bin to bet on so that small edges grow fastest, shape (prices, b).
+    """Return how much of each bin to bet on, in [0, 1], for each price, shape (prices, b).
 
-    The optimum to second order, ``max(p - price q, 0) / (p + price^2 q)``, by the log ratio of the
-    bins' probabilities p and q on D and D'. Prices are exponentials of the losses that are bet
-    against. For the other direction, turn the sign of the ratio.
+    To second order this is the optimum for small edges, ``max(p - price q, 0) / (p + price^2 q)``,
+    by the log ratio of the bins' probabilities p and q on D and D'. Prices are exponentials of the
+    losses that are bet against. For the other direction, turn the sign of the ratio.
     """
     p, q, price = expit(ratio), expit(-ratio), prices[:, None]
     size = np.maximum(p - price * q, 0) / (p + price**2 * q)
@@ -180,11 +183,11 @@ def soft_attacks(ratio: Floats, prices: Floats) -> Floats:
 
 
 def against_sticks(ratio: Floats, prices: Floats, delta: Floats, sharpness: Floats) -> Attacks:
-    """Return soft attacks against hockey sticks: on D, on D', and on both if delta is claimed.
+    """Return soft attacks against hockey sticks: on D, on D', and on both at once.
 
     `ratio` is that of `log_ratio_of`. Prices are exponentials of the losses; they and `delta` have
     the shape (rungs, sticks). An attack is multiplied by each factor in `sharpness` before it is
-    cut off at 1.
+    cut off at 1; with a single factor there are no attacks on both at once.
     """
     paid1, paid2, r = list[Floats](), list[Floats](), list[Floats]()
     for k in range(prices.shape[1]):
@@ -203,7 +206,10 @@ def against_sticks(ratio: Floats, prices: Floats, delta: Floats, sharpness: Floa
 
 
 def payoffs_of_ratio(log_ratio: Floats, order: float) -> tuple[Floats, Floats]:
-    """Return what an output pays on the input that it should be likelier on, and on the other."""
+    """Return what bins pay on the likelier input, and on the other, shape (b,) each.
+
+    By an estimate of their log ratio, for a bet on the divergence of an order.
+    """
     if order == 1:
         return log_ratio, -np.expm1(log_ratio)
     k = order - 1
@@ -211,7 +217,7 @@ def payoffs_of_ratio(log_ratio: Floats, order: float) -> tuple[Floats, Floats]:
 
 
 def largest_mean_payoff(order: float, bound: float | Floats) -> Floats:
-    """Return the mean payoff that a divergence of at most `bound` allows; rounded up."""
+    """Return the largest mean payoff under a bound on a divergence, in nats; rounded up."""
     k = max(order - 1, 0.0)
     r: Floats = np.asarray(bound, np.float64) if k == 0 else np.expm1(k * np.asarray(bound))
     return r * (1 + 1e-15)
@@ -222,7 +228,8 @@ def against_divergences(
 ) -> Attacks:
     """Return attacks on the divergence of D from D', of D' from D, and on both at once.
 
-    `bounds` are those of the divergences, in nats, shape (rungs, orders).
+    `joint` and `scores` are those of the first binning of a `BetRecord`; `bounds` are in nats,
+    shape (rungs, orders). Without orders there are no attacks.
     """
     ratio = log_ratio_of(joint, scores) if orders else np.zeros(len(joint))
     paid1, paid2, r = list[Floats](), list[Floats](), list[Floats]()
@@ -243,7 +250,7 @@ def against_divergences(
 
 @dataclass(frozen=True, slots=True)
 class DivergenceBet:
-    """One bet on a divergence, that of D from D', that of D' from D, or the larger of both."""
+    """A bet on the divergence of D from D', of D' from D, or on the larger of both."""
 
     order: float
     paid1: Floats
@@ -253,12 +260,12 @@ class DivergenceBet:
     stake: float
     """At most the inverse of the largest loss."""
     ways: int
-    """2 if it bets on both."""
+    """2 if it bets on both directions, else 1."""
 
     def lower(self, joint: Ints, alpha: float) -> float:
-        """Return the lower confidence bound on the divergence, in nats; 0 if nothing is shown.
+        """Return the lower confidence bound on the divergence, in nats; 0.0 if nothing is shown.
 
-        `joint` counts held-out pairs, as in `BetRecord.joint`. None of them may have had a say in
+        `joint` counts held-out pairs, as in `BetRecord.joint`, which had no part in the choice of
         the bet.
         """
         runs = float(joint.sum())
@@ -274,10 +281,10 @@ class DivergenceBet:
 def best_bet(
     joint: Floats, scores: Floats, guarantee: Guarantee, pairs: float, alpha: float
 ) -> DivergenceBet:
-    """Return the bet from which the most is expected of the guarantee's parameter, by past pairs.
+    """Return the bet that is expected to prove most of the guarantee's parameter.
 
-    `joint` and `scores` are those of the first binning of a `BetRecord`; `pairs` is how many will
-    be held out. The guarantee must bound divergences.
+    `joint` and `scores` are those of the first binning of a `BetRecord`; `pairs` is how many pairs
+    will be held out, for a bound at level `alpha`. The guarantee must bound divergences.
     """
     candidates = [
         _best_of_order(joint, scores, divergence.order, pairs, alpha)
@@ -290,7 +297,7 @@ def best_bet(
 def _best_of_order(
     joint: Floats, scores: Floats, order: float, pairs: float, alpha: float
 ) -> tuple[DivergenceBet, float]:
-    """Return the best bet on the divergence of one order, and what it should show, in nats."""
+    """Return the best bet on a divergence of one order, and the divergence it should prove."""
     attacks = against_divergences(joint, scores, [order], np.zeros((1, 1)))
     paid1, paid2 = attacks.paid1[0], attacks.paid2[0]
     ways = np.tile([1, 1, 2], paid1.shape[1] // 3)
@@ -308,9 +315,9 @@ def _best_of_order(
 def _proved_divergence(
     growth: Floats | float, pairs: float, stake: Floats | float, order: float, alpha: float
 ) -> Floats:
-    """Return the divergence, in nats, that this growth of log wealth per pair proves.
+    """Return the divergence in nats that log growth per pair proves, rounded down; at least 0.
 
-    Rounded down: the error of the sum of logarithms is far below what is taken off.
+    More than rounding errors of the sum of logarithms is taken off.
     """
     r = np.expm1(np.asarray(growth) - LOG_WEALTH_ROUNDING + math.log(alpha) / pairs) / stake
     r = np.maximum(r, 0.0)
