@@ -234,8 +234,7 @@ def tabulate(outputs: Outputs) -> Table:
     if types == {np.ndarray} and (table := _arrays_table(outputs)) is not None:
         return table
     leaves, types, offsets, structures, structure, forms = flatten(outputs, types)
-    columns = leaves_of(leaves, types)
-    return Table(structures, structure, offsets, *columns, forms, outputs)
+    return Table(structures, structure, offsets, *leaves_of(leaves, types), forms, outputs)
 
 
 def concatenate(tables: Sequence[Table]) -> Table:
