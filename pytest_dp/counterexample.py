@@ -173,7 +173,7 @@ def _trace(condition: Condition) -> str | None:
         )
     if isinstance(argument, Remainder):
         return (
-            f"The outputs lie on a grid with steps of {argument.step:g}, and the data shift "
+            f"The outputs lie on a grid with steps of {argument.step}, and the data shift "
             "the grid. Round the noisy answer, not the noise."
         )
     return None

@@ -51,6 +51,9 @@ small noise is missed."""
 OFF_GRID = 1e-3
 """Share of a step that a number may be off a multiple. Larger: other numbers count as multiples;
 smaller: errors of floats take numbers off."""
+SHIFTS, NEAR_END = (0.0, 0.5, 0.25, 0.75), 0.05
+"""Shares of a step that numbers are shifted by, and how near to its ends remainders may be. Nearer:
+errors of floats take a remainder from one end to the other."""
 MAX_RELATIONS = 128
 """Relations that are features. More learn noise by heart; fewer miss what tells inputs apart."""
 
@@ -291,10 +294,19 @@ def remainders(places: list[str], numbers1: Floats, numbers2: Floats) -> list[Re
                 different = (np.diff(multiples, axis=0) > 0).sum(axis=0) + 1
                 found = on_side & ~on_other & (different >= MIN_MULTIPLES)
                 for at in np.flatnonzero(found).tolist():
-                    is_near_end = abs(float(np.mod(first[0, at], step)) / step - 0.5) > 0.4
-                    shift = float(f"5e{-decimals - 1}") if is_near_end else 0.0
+                    share = _shift_off_ends(np.array([first[0, at], other[0, at]]) / step)
+                    shift = float(f"{100 * share:g}e{-decimals - 2}")
                     by_place.setdefault(places[at], Remainder(places[at], decimals, shift))
     return list(by_place.values())
+
+
+def _shift_off_ends(multiples: Floats) -> float:
+    """Return a shift in [0, 1) after which no remainder of division by 1 is near 0 or 1."""
+    for shift in SHIFTS:
+        remainders = np.mod(multiples + shift, 1.0)
+        if np.all((remainders > NEAR_END) & (remainders < 1 - NEAR_END)):
+            return shift
+    return 0.0
 
 
 def _are_multiples(numbers: Floats, step: float) -> Bools:

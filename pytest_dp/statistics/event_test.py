@@ -278,7 +278,7 @@ class StatDPTest(EventTest):
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """What one set of counts proves about a claim at a level."""
+    """The result of a test: what one set of counts proves about a claim at a level."""
 
     counts: Counts
     guarantee: Guarantee

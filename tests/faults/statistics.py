@@ -168,8 +168,8 @@ FAULTS = (
     Fault(
         "luck-for-ill-luck",
         "statistics/event_test.py",
-        "low, high = _off(p1, n1, -1), _off(p2, n2, 1)",
-        "low, high = _off(p1, n1, 1), _off(p2, n2, -1)",
+        "low, high = max(p1 - next(errors), 0.0), min(p2 + next(errors), 1.0)",
+        "low, high = min(p1 + next(errors), 1.0), max(p2 - next(errors), 0.0)",
         "A pass says that it would have caught what lucky audits catch.",
         CLASSICAL + "test_counts_show_less_than_unlucky_ones_once_in_a_hundred_times",
     ),

@@ -219,7 +219,7 @@ def test_rounded_noise_with_exceptions_leaves_one_remainder():
 
     outputs, first = sides(draw, 64)
     found = all_features(tabulate(outputs), first)
-    assert "round(output % 10.0, 1)" in [feature.text for feature in found]
+    assert any(" % 10.0, 1)" in feature.text for feature in found)
 
 
 def test_continuous_numbers_leave_no_remainder():
