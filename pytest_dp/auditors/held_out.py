@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -94,26 +95,24 @@ def count_witness(
     runs = total // 2
     if runs < 1:
         return None
-    tally = _tally(session.budget, witness)
-    ends = _ends(runs) if refuted else [runs]
+    budget, tally = session.budget, _tally(session.budget, witness)
+    ends = _batch_ends(runs) if refuted else [runs]
     groups: tuple[list[Ints], list[Ints]] = ([], [])
-    done, share = 0, (1 - SHARE_OF_FEW if len(ends) > 1 else 1.0)
-    budget = session.budget
-    of_few = budget.counting_deadline(SECONDS_OF_FEW)
-    for number, end in enumerate(ends):
-        size, done, counted = end - done, end, None
-        deadline = of_few if number else budget.deadline
-        if not number or budget.has_time(deadline, 2 * size):
-            draws = _draws(pool, witness, size, number)
-            try:
-                counted = session.sampler.measure(draws, tally, deadline)
-            except OutOfTime as out:
-                if not number or out.stack:
-                    raise
-        if counted is None:
+    share = 1 - SHARE_OF_FEW if len(ends) > 1 else 1.0
+    deadline, further = budget.deadline, budget.counting_deadline(SECONDS_OF_FEW)
+    for number, (start, end) in enumerate(pairwise([0, *ends])):
+        try:
+            if number and not budget.has_time(deadline, 2 * (end - start)):
+                raise OutOfTime
+            draws = _draws(pool, witness, end - start, number)
+            counted = session.sampler.measure(draws, tally, deadline)
+        except OutOfTime as out:
+            if not number or out.stack:
+                raise
             session.sampler.note(CUT_OFF)
             share = SHARE_OF_FEW / (len(ends) - 1)
             break
+        deadline = further
         for group, part in zip(groups, counted, strict=True):
             group += part
     sums = [np.sum(group, axis=0) for group in groups]
@@ -125,7 +124,7 @@ def count_witness(
     )
 
 
-def _ends(runs: int) -> list[int]:
+def _batch_ends(runs: int) -> list[int]:
     """Return the growing numbers of samples on each input at which batches end, up to `runs`."""
     few, ends = MIN_SHOWN_RUNS // 2, []
     while few < runs:

@@ -38,15 +38,9 @@ from pytest_dp.statistics.event_test import NO_COUNTS, Bound, Counts
 from pytest_dp.statistics.ledger import suspicion
 from pytest_dp.statistics.soft_bets import best_bet
 
-MIN_COUNTED = 4_000
-"""Pairs of outputs in which a divergence is counted, at least. More take longer; fewer: bounds are
-wider."""
-MAX_COUNTED = 50_000
-"""Pairs of outputs in which a divergence is counted, at most. More take longer; fewer: bounds are
-wider."""
-SHRINKING_TIME = 0.5
-"""Share of the time for what is shown in which smaller pairs are looked for. Larger: bounds are
-wider; smaller: pairs are larger."""
+STEP_TIME = 0.5
+"""Share of the time left for the report that a search for smaller pairs may take, and then a closer
+look. Larger: less is counted; smaller: pairs are larger, and events worse."""
 SHRINKING_SHARE = 0.25
 """Share of the samples that are left in which smaller pairs are looked for. Larger: bounds are
 wider; smaller: pairs are larger."""
@@ -71,11 +65,6 @@ show less."""
 TIMES_CLOSER = 40
 """The same as a multiple of those by which it was found. More: slow mechanisms are cut off; fewer
 show less."""
-CLOSER_TIME = 0.5
-"""Share of the time to tell after which that is cut off. Larger: less is counted; smaller: what is
-counted shows less."""
-KEPT_TO_CONFIRM = 64
-"""Runs that are kept to confirm a violation. More: less is shown; fewer: it is not confirmed."""
 T = TypeVar("T")
 
 
@@ -119,7 +108,7 @@ class _SmallerPairs:
         pairs = max(winner.record.pairs, 1)  # an edge is in deviations of a payoff
         edge = suspicion(winner.record, session.guarantee) / math.sqrt(pairs)
         self.least_hope = LEAST_EDGE * edge
-        self.seconds = SHRINKING_TIME * session.budget.seconds_to_report
+        self.seconds = STEP_TIME * session.budget.seconds_to_report
         self.deadline = session.budget.deadline_in(self.seconds)
         left = SHRINKING_SHARE * max(session.budget.left, 0)
         self.max_runs = session.budget.used + min(left, session.budget.shown_runs)
@@ -199,7 +188,7 @@ def _counted_fields(bets: BettingAudit, broken: PairState, played: BettingAudit)
     """
     session, bet = bets.session, broken.outputs.pairs
     fields: dict[str, Any] = {"lower": played.ledger.lower}
-    closer = session.budget.deadline_in(CLOSER_TIME * session.budget.seconds_to_report)
+    closer = session.budget.deadline_in(STEP_TIME * session.budget.seconds_to_report)
     _look_closer(bets, broken, closer)
     distance = _in_time(bets, partial(_count_divergence, bets, broken, closer))
     if distance is not None:
@@ -239,8 +228,7 @@ def _count_divergence(bets: BettingAudit, state: PairState, deadline: Deadline) 
     guarantee, budget = session.guarantee, session.budget
     if not guarantee.divergences or len(record.joint[0]) < 2:
         return None
-    pairs = int(np.clip(4 * state.drawn, MIN_COUNTED, MAX_COUNTED))
-    pairs = int(min(pairs, budget.to_test / 4, budget.shown_runs / 4))
+    pairs = int(min(budget.to_test, budget.shown_runs) / 4)
     if pairs < 2:
         return None
     alpha = DIVERGENCE_SHARE * budget.alpha
@@ -260,7 +248,7 @@ def _look_closer(bets: BettingAudit, state: PairState, deadline: Deadline) -> No
     """Draw more outputs on a broken pair, and fit its detector anew, if samples and time allow."""
     budget = bets.session.budget
     size = min(CLOSER_LOOK, TIMES_CLOSER * state.drawn) - state.drawn
-    if not 0 < size <= (budget.left - KEPT_TO_CONFIRM) / 4:
+    if not 0 < size <= budget.to_test / 4:
         return
     if not budget.has_time(deadline, 2 * size):
         bets.late = True
