@@ -17,11 +17,13 @@ from pytest_dp.basics.reprs import on_one_line
 from pytest_dp.claiming.claim import expand
 from pytest_dp.claiming.keywords import PRIVACY
 from pytest_dp.claiming.settings import seed_of
-from pytest_dp.known_losses.known import REFUTED, Enumerator
-from pytest_dp.oracles.alignment import REPLAYS_OF_LARGEST, align, check_rows
+from pytest_dp.known_losses.known import REFUTED, Deriving
+from pytest_dp.oracles.alignment import REPLAYS_OF_LARGEST, align
 from pytest_dp.oracles.checking import NotAligned
-from pytest_dp.oracles.enumerated import TOO_MANY, EnumeratedPair
-from pytest_dp.oracles.shifts import LossBound
+from pytest_dp.oracles.enumerated import EnumeratedPair
+from pytest_dp.oracles.enumerating import TOO_MANY
+from pytest_dp.oracles.factors import compare, law_of
+from pytest_dp.oracles.known_pairs import check_rows
 from pytest_dp.outputs.raised import all_raised
 from pytest_dp.pairs import make_pair_source, resolve_promise
 from pytest_dp.report import numbers
@@ -220,10 +222,10 @@ def estimate(
     seconds = DERIVING_TIME * float(claim.effort.get("max_seconds", 60.0))
     both = [pair.inputs for pair in pairs]
     try:
-        known = _known_pairs(call, both, Deadline(seconds), check=check)
+        losses = _derive_losses(call, both, Deadline(seconds), check=check)
     except REFUSALS as reason:
         return _sample_loss(mechanism, str(reason) or "it takes too long", seed, n_jobs, keywords)
-    found = _known_loss(both, known)
+    found = _largest_loss(losses)
     if found.mode == "exact" or not check:
         return found
     keywords.setdefault("max_samples", RUNS_BESIDE_BOUND)
@@ -237,98 +239,95 @@ def estimate(
     return replace(found, error=error, _deltas=(*found._deltas, beside))  # noqa: SLF001
 
 
-def _known_pairs(
+@dataclass(frozen=True, slots=True)
+class _PairLoss:
+    """The loss on one pair of inputs, by enumeration or by an alignment."""
+
+    inputs: tuple[Any, Any]
+    value: float
+    """In nats."""
+    error: float | None
+    """Bound on the rounding error of `value`; None if `value` is an upper bound, by alignment."""
+    delta: DeltaBounds
+    enumerated: EnumeratedPair | None = None
+
+
+def _derive_losses(
     call: Call, pairs: Sequence[tuple[Any, Any]], deadline: Deadline, *, check: bool
-) -> list[EnumeratedPair | LossBound]:
-    """Return what is known of pairs, by enumeration or by the best alignment, whatever it loses.
+) -> list[_PairLoss]:
+    """Run the mechanism on stand-ins, and return the loss on each pair of inputs.
+
+    If `check`, real runs are compared with enumerated outputs.
 
     Raises
     ------
     CannotInstrument, CannotCopy, OutOfTime
-        If neither is possible, or outputs of real runs refute it.
+        If outcomes can be neither enumerated nor aligned, or real runs give other outputs.
     """
-    enumerator = Enumerator(call)
-    known: list[EnumeratedPair | LossBound] = []
-    for pair in pairs:
-        try:
-            exactly = enumerator.enumerate_pair(pair, deadline)
-            if exactly.residual > UNKNOWN:
-                raise CannotInstrument(TOO_MANY)  # noqa: TRY301
-            exactly.eps_at(0.0)
-            known.append(exactly)
-            continue
-        except CannotInstrument as refusal:
-            reason = str(refusal)
-        try:
-            found = align(call, pair, lambda _: False, REPLAYS_OF_LARGEST, deadline)
-        except NotAligned as none:
-            raise CannotInstrument(f"{reason}; {none}") from None
-        known.append(found.bound)
-        if call.size is not None:
-            for data in pair:
-                check_rows(call, data, [ROWS], deadline)
-    if check:
-        exact = [
-            (pair, of_pair)
-            for pair, of_pair in zip(pairs, known, strict=True)
-            if isinstance(of_pair, EnumeratedPair)
-        ]
-        _held_against_real_runs(call, exact, deadline)
-    return known
-
-
-def _known_loss(
-    pairs: Sequence[tuple[Any, Any]], known: Sequence[EnumeratedPair | LossBound]
-) -> LossEstimate:
-    """Return the loss on pairs by what is known of them."""
-    exact = [of_pair.eps_at(0.0) for of_pair in known if isinstance(of_pair, EnumeratedPair)]
-    bounds = [of_pair.eps_at(0.0) for of_pair in known if isinstance(of_pair, LossBound)]
-    losses = [
-        of_pair.eps_at(0.0)[0] if isinstance(of_pair, EnumeratedPair) else of_pair.eps_at(0.0)
-        for of_pair in known
-    ]
-    at = int(np.argmax(losses))
-    error = max((error for _, error in exact), default=0.0)
-    if bounds:
-        low = max((value for value, _ in exact), default=0.0)
-        error = losses[at] - low if low < math.inf else 0.0
-    deltas = tuple(
-        of_pair.delta_at
-        if isinstance(of_pair, EnumeratedPair)
-        else partial(_delta_of_bound, of_pair)
-        for of_pair in known
+    enumeration: Deriving[EnumeratedPair] = Deriving(
+        lambda data, deadline: law_of(call, data, deadline),
+        lambda one, other, _: compare(one, other),
     )
-    mode: Mode = "aligned" if bounds and max(bounds) >= losses[at] else "exact"
-    return LossEstimate(losses[at], error, mode, pairs[at], _deltas=deltas, pairs=len(pairs))
+    losses = [_derive_loss(enumeration, call, pair, deadline) for pair in pairs]
+    if check:
+        _compare_with_real_runs(call, losses, deadline)
+    return losses
 
 
-def _delta_of_bound(bound: LossBound, eps: float) -> tuple[float, float]:
-    return 0.0, bound.delta_at(eps)
+def _derive_loss(
+    enumeration: Deriving[EnumeratedPair], call: Call, pair: tuple[Any, Any], deadline: Deadline
+) -> _PairLoss:
+    """Return the loss on a pair of inputs, by enumeration or else by the best alignment.
 
-
-def _held_against_real_runs(
-    call: Call, known: Sequence[tuple[tuple[Any, Any], EnumeratedPair]], deadline: Deadline
-) -> None:
-    """Compare the enumerated outputs of each input of each pair with real runs on that input.
-
-    The level of the test is divided by the number of inputs.
-
-    Raises
-    ------
-    CannotInstrument
-        If real runs refute what was enumerated of an input, or all runs raise.
-    OutOfTime
-        If there is no time for the runs.
+    Rows of vectorised calls are compared with single rows. Raises as `_derive_losses`.
     """
+    try:
+        exact = enumeration.pair(pair, deadline)
+        if exact.residual > UNKNOWN:
+            raise CannotInstrument(TOO_MANY)  # noqa: TRY301
+        return _PairLoss(pair, *exact.eps_at(0.0), exact.delta_at, exact)
+    except CannotInstrument as refusal:
+        reason = str(refusal)
+    try:
+        bound = align(call, pair, lambda _: False, REPLAYS_OF_LARGEST, deadline).bound
+    except NotAligned as none:
+        raise CannotInstrument(f"{reason}; {none}") from None
+    if call.size is not None:
+        for data in pair:
+            check_rows(call, data, [ROWS], deadline)
+    return _PairLoss(pair, bound.eps_at(0.0), None, lambda eps: (0.0, bound.delta_at(eps)))
+
+
+def _largest_loss(losses: Sequence[_PairLoss]) -> LossEstimate:
+    """Return the largest of the losses on pairs of inputs, with an error that holds for all."""
+    largest = max(losses, key=lambda loss: (loss.value, loss.error is None))
+    exact = [(loss.value, loss.error) for loss in losses if loss.error is not None]
+    error = max((error for _, error in exact), default=0.0)
+    if len(exact) < len(losses):
+        low = max((value for value, _ in exact), default=0.0)
+        error = largest.value - low if low < math.inf else 0.0
+    mode: Mode = "aligned" if largest.error is None else "exact"
+    deltas = tuple(loss.delta for loss in losses)
+    inputs, pairs = largest.inputs, len(losses)
+    return LossEstimate(largest.value, error, mode, inputs, _deltas=deltas, pairs=pairs)
+
+
+def _compare_with_real_runs(call: Call, losses: Sequence[_PairLoss], deadline: Deadline) -> None:
+    """Run copies of the mechanism; raise CannotInstrument if an output is not as enumerated.
+
+    Or if all runs raise. The level of the test is divided by the number of inputs. Raises OutOfTime
+    at the deadline.
+    """
+    known = [(loss.inputs, loss.enumerated) for loss in losses if loss.enumerated is not None]
     refuted = REFUTED + math.log(max(2 * len(known), 1))
     has_returned = False
-    for pair, of_pair in known:
+    for pair, enumerated in known:
         for side, data in enumerate(pair):
             copied, (copy,) = call.copied(data)
             with interruptible(deadline, None):
                 outputs = list(copied.draw(copy, CHECKED_RUNS, default_rng(CHECKED_RUNS)))
             has_returned |= not all_raised(outputs)
-            if of_pair.evidence_against(side, outputs) >= refuted:
+            if enumerated.evidence_against(side, outputs) >= refuted:
                 shown = on_one_line(data)
                 reason = f"real runs give other outputs than enumerated, on {shown}"
                 raise CannotInstrument(reason)
@@ -343,7 +342,10 @@ def _sample_loss(
     n_jobs: int | None,
     keywords: dict[str, Any],
 ) -> LossEstimate:
-    """Return the loss of an attack that is learned on some samples, and counted on others."""
+    """Audit the mechanism by DP-Sniper; return the loss of its attack, counted on held-out samples.
+
+    `reason` says why the loss is by samples.
+    """
     keywords = {**keywords, "eps": CLAIMED, "method": "dpsniper"}
     result = audit(mechanism, seed=seed, n_jobs=n_jobs, **keywords)
     low, high = result.loss or (0.0, math.inf)
@@ -357,6 +359,7 @@ def _sample_loss(
 
 
 def _counted_delta(example: Counterexample | None, alpha: float, eps: float) -> tuple[float, float]:
+    """Return bounds on delta at `eps` by the counts of a counterexample; 0 and 1 without any."""
     if example is None or not all(example.runs):
         return 0.0, 1.0
     (c1, c2), (n1, n2) = example.counts, example.runs

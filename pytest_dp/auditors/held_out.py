@@ -103,7 +103,7 @@ def count_witness(
     for number, (start, end) in enumerate(pairwise([0, *ends])):
         try:
             if number and not budget.has_time(deadline, 2 * (end - start)):
-                raise OutOfTime
+                raise OutOfTime  # noqa: TRY301
             draws = _draws(pool, witness, end - start, number)
             counted = session.sampler.measure(draws, tally, deadline)
         except OutOfTime as out:
