@@ -17,13 +17,10 @@ from pytest_dp.basics.reprs import on_one_line
 from pytest_dp.claiming.claim import expand
 from pytest_dp.claiming.keywords import PRIVACY
 from pytest_dp.claiming.settings import seed_of
-from pytest_dp.known_losses.known import REFUTED, Deriving
-from pytest_dp.oracles.alignment import REPLAYS_OF_LARGEST, align
+from pytest_dp.known_losses.known import REFUTED, Enumerator
+from pytest_dp.oracles.alignment import REPLAYS_OF_LARGEST, align, check_rows
 from pytest_dp.oracles.checking import NotAligned
-from pytest_dp.oracles.enumerated import EnumeratedPair
-from pytest_dp.oracles.enumerating import TOO_MANY
-from pytest_dp.oracles.factors import compare, law_of
-from pytest_dp.oracles.known_pairs import check_rows
+from pytest_dp.oracles.enumerated import TOO_MANY, EnumeratedPair
 from pytest_dp.outputs.raised import all_raised
 from pytest_dp.pairs import make_pair_source, resolve_promise
 from pytest_dp.report import numbers
@@ -264,25 +261,22 @@ def _derive_losses(
     CannotInstrument, CannotCopy, OutOfTime
         If outcomes can be neither enumerated nor aligned, or real runs give other outputs.
     """
-    enumeration: Deriving[EnumeratedPair] = Deriving(
-        lambda data, deadline: law_of(call, data, deadline),
-        lambda one, other, _: compare(one, other),
-    )
-    losses = [_derive_loss(enumeration, call, pair, deadline) for pair in pairs]
+    enumerator = Enumerator(call)
+    losses = [_derive_loss(enumerator, call, pair, deadline) for pair in pairs]
     if check:
         _compare_with_real_runs(call, losses, deadline)
     return losses
 
 
 def _derive_loss(
-    enumeration: Deriving[EnumeratedPair], call: Call, pair: tuple[Any, Any], deadline: Deadline
+    enumerator: Enumerator, call: Call, pair: tuple[Any, Any], deadline: Deadline
 ) -> _PairLoss:
     """Return the loss on a pair of inputs, by enumeration or else by the best alignment.
 
     Rows of vectorised calls are compared with single rows. Raises as `_derive_losses`.
     """
     try:
-        exact = enumeration.pair(pair, deadline)
+        exact = enumerator.enumerate_pair(pair, deadline)
         if exact.residual > UNKNOWN:
             raise CannotInstrument(TOO_MANY)  # noqa: TRY301
         return _PairLoss(pair, *exact.eps_at(0.0), exact.delta_at, exact)

@@ -142,7 +142,9 @@ class BettingAudit:
         own = self.session.settings.features, self.session.method.classifier
         checks = self.known
         while checks.required_runs() and (state := self._next_to_hold()) is not None:
-            missing = checks.missing(state)  # in growing batches: slow mechanisms end in between
+            missing = checks.missing_runs(
+                state
+            )  # in growing batches: slow mechanisms end in between
             size = state.drawn if missing >= state.drawn + FIRST_BATCH else missing
             size = min(max(size, FIRST_BATCH), self.pairs_left(most))
             if size < FIRST_BATCH:
@@ -160,8 +162,8 @@ class BettingAudit:
         """Return a pair on which real runs are missing, a new one first; None if there is none."""
         if (new := self.queue.pick_new_pair()) is not None:
             return new
-        least = max(self.seen, key=self.known.missing)
-        return least if self.known.missing(least) else None
+        least = max(self.seen, key=self.known.missing_runs)
+        return least if self.known.missing_runs(least) else None
 
     def _should_stop(self, least_hope: float) -> bool:
         """Return whether the audit may end before its samples are used up.
@@ -204,7 +206,7 @@ class BettingAudit:
         return self.known.may_exceed or any(
             (self.queue.is_proposed(state) and suspicion(state.record, guarantee) > CLEAR_ERRORS)
             or may_release(state, guarantee)
-            for state in self.queue.accepted
+            for state in self.queue.accepted_pairs
         )
 
     @property
@@ -251,7 +253,7 @@ class BettingAudit:
         budget = self.session.budget
         in_time = budget.deadline_in(FIRST_PAIRS_TIME * budget.max_seconds)
         self.known.add(status.number, status.pair, in_time)
-        if not self.coupled or self.known.decides(status):
+        if not self.coupled or self.known.needs_no_bets(status):
             return False
         input1, input2 = (self.pool.inputs[at] for at in (status.input1, status.input2))
         coupled = self.session.sampler.can_couple(input1, input2, self._deadline)
@@ -345,7 +347,7 @@ class BettingAudit:
         """
         broken = any(
             self.queue.looks_broken(state)
-            for state in self.queue.accepted
+            for state in self.queue.accepted_pairs
             if state.binnings and not self.session.is_report_only(state.pair)
         )
         if not (self.refuted or self.satisfied or broken):

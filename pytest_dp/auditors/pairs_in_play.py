@@ -71,7 +71,7 @@ class ClaimPairs(PairQueue):
         super().__init__(given, self._next_proposed, self._state_of, first, proposed)
 
     @property
-    def accepted(self) -> list[PairState]:
+    def accepted_pairs(self) -> list[PairState]:
         """The pairs that outputs were drawn on, without those whose inputs are refused."""
         return [state for state in self.seen if state.drawn and not state.refused]
 
@@ -212,11 +212,11 @@ class KnownLosses:
         """
         return 0
 
-    def missing(self, state: PairState) -> int:
+    def missing_runs(self, state: PairState) -> int:
         """Return how many of the required pairs of outputs are missing; 0 if no loss is known."""
         return 0
 
-    def decides(self, state: PairState) -> bool:
+    def needs_no_bets(self, state: PairState) -> bool:
         """Return whether a pass by known losses needs a few runs on the pair, and no bets."""
         return False
 
@@ -227,12 +227,12 @@ class KnownLosses:
         """
         return False
 
-    def suspects(self) -> Sequence[PairState]:
+    def pairs_above_claim(self) -> Sequence[PairState]:
         """Return the pairs with the largest known loss; empty if that is within the claim."""
         return ()
 
-    def suspicion(self) -> tuple[Estimate, str]:
-        """Return the largest known loss, of `suspects`, and a sentence on what to do about it."""
+    def describe_suspicion(self) -> tuple[Estimate, str]:
+        """Return the largest known loss, on `pairs_above_claim`, and a sentence on what to do about it."""
         raise ValueError("no loss is known")
 
     def estimate(

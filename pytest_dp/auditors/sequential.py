@@ -226,8 +226,8 @@ def _verdict_by_samples(
     above the claim. Fields are added to `facts`.
     """
     session, known = bets.session, bets.known
-    if suspects := known.suspects():
-        facts["estimate"], suspicion = known.suspicion()
+    if suspects := known.pairs_above_claim():
+        facts["estimate"], suspicion = known.describe_suspicion()
         d1, d2 = (describe(data, SHORT_LENGTH) for data in suspects[0].pair.inputs)
         seen = seen or f"That is the loss on D = {d1} and D' = {d2}"
         said = ". ".join(part for part in (suspicion, seen, known.cheaper_claim()) if part)
@@ -278,7 +278,7 @@ def _add_strongest(bets: BettingAudit, states: list[PairState], facts: dict[str,
 
     Return a sentence on the attack if a known loss on its pair is above the claim; else "".
     """
-    suspects = bets.known.suspects()
+    suspects = bets.known.pairs_above_claim()
     states = [state for state in states if state in suspects] or states
     witness = find_attack_in_time(bets, states, ALIKE)
     if witness is None:

@@ -178,7 +178,7 @@ class AnalyticCheck(KnownLosses):
         if these are few; and more if they look broken.
         """
         pairs = self._pairs
-        unknown = [state for state in pairs.accepted if not self.is_known(state)]
+        unknown = [state for state in pairs.accepted_pairs if not self.is_known(state)]
         drawn, given = (sum(state.drawn for state in states) for states in (unknown, self._given))
         share = SHARE_OF_UNKNOWN * self.session.budget.max_samples / 2
         if drawn < max(given, min(MAX_OF_UNKNOWN, share)):
@@ -218,10 +218,10 @@ class AnalyticCheck(KnownLosses):
             return not self._pairs.source.exhausted
         return largest.refused or self.is_known(largest)
 
-    def decides(self, state: PairState) -> bool:
+    def needs_no_bets(self, state: PairState) -> bool:
         return self.is_known(state) and bool(self.required_runs())
 
-    def missing(self, state: PairState) -> int:
+    def missing_runs(self, state: PairState) -> int:
         required = self.required_runs() if self.is_known(state) else 0
         if required and self._pairs.is_proposed(state):
             required = FEWEST_RUNS
@@ -276,7 +276,7 @@ class AnalyticCheck(KnownLosses):
 
     def accepts_pass(self) -> bool:
         known = self._known
-        if not self.required_runs() or any(map(self.missing, known)):
+        if not self.required_runs() or any(map(self.missing_runs, known)):
             return False
         self._compare_with_real_runs(known)
         if not self.against:
@@ -370,7 +370,7 @@ class AnalyticCheck(KnownLosses):
         hold_against(known, state.outputs.sides())
         return parameter_of(known, self.session.guarantee)
 
-    def suspects(self) -> Sequence[PairState]:
+    def pairs_above_claim(self) -> Sequence[PairState]:
         if not self._exceeds or self._is_doubted() or self._differs_by_rounding_alone:
             return []
         known = [s for s in self._known if not self.session.is_report_only(s.pair)]
@@ -380,9 +380,9 @@ class AnalyticCheck(KnownLosses):
         both = zip(known, losses, strict=True)
         return [] if self.against else [state for state, loss in both if loss[0] >= largest]
 
-    def suspicion(self) -> tuple[Estimate, str]:
+    def describe_suspicion(self) -> tuple[Estimate, str]:
         known, guarantee = self._loss_on_claim(), self.session.guarantee
-        mode = self.derived.pairs[self.suspects()[0].number].mode
+        mode = self.derived.pairs[self.pairs_above_claim()[0].number].mode
         loss = guarantee.compared("=", f"{known.value:.3g}")
         return known, (
             f"suspect: {mode} {loss}"

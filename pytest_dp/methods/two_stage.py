@@ -303,7 +303,7 @@ class PairSearch:
             state.coupled = self._couple(state, deadline)
             self.draw(state, size, deadline)
             judge_first_outputs(self.session, self.pairs, state)
-        return self.pairs.accepted
+        return self.pairs.accepted_pairs
 
     def draw(self, state: PairState, total: int, deadline: Deadline) -> None:
         """Draw outputs on a pair, up to `total` pairs of outputs in all."""
@@ -367,7 +367,9 @@ def search_by_halving(
         except OutOfTime as out:
             if out.stack or not search.seen:
                 raise
-            return judge([state for state in known or search.pairs.accepted if state.outputs.pairs])
+            return judge(
+                [state for state in known or search.pairs.accepted_pairs if state.outputs.pairs]
+            )
         found = judge(known)
         if search.is_decided or (total >= full and len(known) == 1):
             return found
