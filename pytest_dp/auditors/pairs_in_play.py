@@ -232,7 +232,7 @@ class KnownLosses:
         return ()
 
     def describe_suspicion(self) -> tuple[Estimate, str]:
-        """Return the largest known loss, on `pairs_above_claim`, and a sentence on what to do about it."""
+        """Return the loss on `pairs_above_claim`, and a sentence on what to do about it."""
         raise ValueError("no loss is known")
 
     def estimate(
