@@ -103,7 +103,7 @@ def search_then_test(
         session.sampler.warm_up(Input(session.pairs[0].inputs[0]), session.budget.deadline)
         limit_to_time(session)
         search, witness, agree = _run_search(session, find, pairs or session.pairs, coupled)
-        tested = None if witness is None else _count_witness(search, witness, proof)
+        tested = None if witness is None else _count(search, witness, proof)
     except OutOfTime as out:
         session.budget.refuse_hung(out)
         session.sampler.note(
@@ -173,9 +173,7 @@ def left_to_test(session: Session) -> int:
     return int(min(session.budget.to_test, session.budget.runs_in_time(PLANNED_SHARE)))
 
 
-def _count_witness(
-    search: PairSearch, witness: Witness, proof: type[EventTest]
-) -> HeldOutCounts | None:
+def _count(search: PairSearch, witness: Witness, proof: type[EventTest]) -> HeldOutCounts | None:
     """Count a witness on held-out samples: as many as the search says are needed, if it does."""
     session, runs = search.session, witness.state.outputs.pairs
     total = left_to_test(session)
