@@ -17,7 +17,7 @@ from pytest_dp.basics.reprs import on_one_line
 from pytest_dp.claiming.claim import expand
 from pytest_dp.claiming.keywords import PRIVACY
 from pytest_dp.claiming.settings import seed_of
-from pytest_dp.known_losses.known import REFUTED, Enumerator
+from pytest_dp.known_losses import REFUTED, Enumerator
 from pytest_dp.oracles.alignment import REPLAYS_OF_LARGEST, align, check_rows
 from pytest_dp.oracles.checking import NotAligned
 from pytest_dp.oracles.enumerated import TOO_MANY, EnumeratedPair

@@ -19,7 +19,7 @@ from pytest_dp.auditors.pairs_in_play import ClaimPairs, KnownLosses
 from pytest_dp.auditors.session import Session
 from pytest_dp.betting.betting_loop import PairState
 from pytest_dp.claiming.setting_fields import is_strategy
-from pytest_dp.known_losses.known import (
+from pytest_dp.known_losses import (
     KEEPS,
     TOO_FEW,
     DerivedLosses,

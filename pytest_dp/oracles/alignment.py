@@ -65,8 +65,6 @@ MAX_COLUMNS = 50
 """Numbers of an output that are compared with real ones. With more, long outputs cost more."""
 MAX_OUTPUTS = 4000
 """Real outputs that are compared with those of replays."""
-
-
 SINGLE_ROWS = 20
 """Rows of a call that are held against calls of one row. With fewer, calls that treat their rows
 otherwise if these are many go unseen more often; with more, each size of calls takes longer."""
@@ -84,10 +82,11 @@ class Move:
     """The lines that lead to the request, innermost first."""
     request: Request
     distances: Floats
-    """Of each draw."""
+    """How far each draw moves."""
     scales: Floats
-    """Of each draw."""
+    """The scale of each draw."""
     loss: LossBound
+    """What these moves cost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +95,11 @@ class Alignment:
 
     bound: LossBound
     replays: int
-    """With draws from the laws and from their tails: each shows both directions, or one of them
-    where shifts differ between paths."""
+    """How many replays agree: each shows both directions, or one where shifts differ by path."""
     from_laws: int
-    """Those that show one direction with draws from the laws."""
+    """How many of them show one direction with draws from the laws, not from the tails."""
     outputs: tuple[Sequence[Any], Sequence[Any]] = field(repr=False, default=((), ()))
-    """On D and on D', of replays with draws from the laws."""
+    """Outputs on D and on D' of replays with draws from the laws."""
     moves: tuple[Move, ...] = ()
     """How far draws move in the replay with the largest loss, by lines of code."""
     mode: ClassVar[Mode] = "aligned"
@@ -119,10 +117,9 @@ class Alignment:
         return self.bound.parameter_of(guarantee)
 
     def evidence_against(self, side: int, outputs: Outputs) -> float:
-        """Return evidence that real runs and replays have different outputs.
+        """Return the log e-value against outputs of real runs on a side having the law of replays.
 
-        The logarithm of an e-value, by two-sample tests of the structure and of each number, which
-        are corrected for how many there are.
+        It is that of the smallest of several p-values, which is corrected for their number.
         """
         replayed = self.outputs[side]
         if len(replayed) < 2 or len(outputs) < 2:
@@ -140,10 +137,10 @@ def align(
     deadline: Deadline,
     memory: Memory | None = None,
 ) -> Alignment:
-    """Return a bound on the loss between the outputs on two inputs.
+    """Run replays of a pair of inputs, and return an alignment of the draws with which they agree.
 
-    A cheaper shift is looked for where the first that is found is not within the claim. `replays`
-    are made in both directions together.
+    Shifts are tried until one has a bound that `is_within` the claim, else the cheapest counts.
+    `replays` are made in both directions together.
 
     Raises
     ------
@@ -236,7 +233,7 @@ class AboveClaim(CannotInstrument):
 
 
 def replays_of_each(pairs: int) -> int:
-    """Return how many replays each of so many pairs gets, but for the largest."""
+    """Return how many replays each pair of a claim gets, but for those of largest movement."""
     return max(REPLAYS, min(REPLAYS_OF_LARGEST, REPLAYS_OF_ALL // max(pairs, 1)))
 
 
@@ -250,7 +247,7 @@ def align_within_claim(
 ) -> Alignment:
     """Return an alignment whose bound on the loss of a pair is within the claim.
 
-    Of a vectorised mechanism, calls of one row are replayed (see `known_pairs`). `memory` is what
+    Of a vectorised mechanism, calls of one row are replayed (see `check_rows`). `memory` is what
     the alignments of several pairs of one mechanism share.
 
     Raises CannotInstrument if there is none, which is `AboveClaim` if there is one with a larger
@@ -276,6 +273,7 @@ def align_within_claim(
 
 
 def _p_values(replayed: Sequence[Any], real: Sequence[Any]) -> Iterator[float]:
+    """Yield p-values of outputs having one law: of their numbers of leaves, and of each number."""
     (ours, our_columns), (theirs, their_columns) = _read(replayed), _read(real)
     lengths = {*ours, *theirs}
     for length in lengths if len(lengths) > 1 else ():
@@ -288,7 +286,7 @@ def _p_values(replayed: Sequence[Any], real: Sequence[Any]) -> Iterator[float]:
 
 
 def _read(outputs: Sequence[Any]) -> tuple[Counter[int], dict[Hashable, list[float]]]:
-    """Return how many outputs have how many leaves, and the numbers at each place of these."""
+    """Return the outputs by their number of leaves, and the numbers by that and their place."""
     plain = [f"raises {o.kind}" if isinstance(o, Raised) else o for o in outputs]
     leaves, _, offsets, *_ = flatten(plain, set(map(type, plain)))
     lengths: Counter[int] = Counter()
@@ -310,7 +308,7 @@ def _read(outputs: Sequence[Any]) -> tuple[Counter[int], dict[Hashable, list[flo
 
 
 class RowDraws:
-    """The draws of some rows of a call: each row has an entry along the first axis of draws."""
+    """The draws of chosen rows of a call of `count` rows: rows are the first axis of draws."""
 
     def __init__(self, numbers: Numbers, count: int, chosen: Sequence[int]) -> None:
         self._numbers, self._count, self._chosen = numbers, count, chosen
@@ -327,9 +325,9 @@ class RowDraws:
 
 
 def check_rows(call: Call, data: Any, sizes: Iterable[int], deadline: Deadline) -> int:
-    """Return how many rows were made to look at rows of calls of some sizes.
+    """Run vectorised calls of some sizes to compare their rows; return how many rows were made.
 
-    Each call is held against one that is smaller by a row, and whose rows are in another order.
+    Each call is compared with one that is smaller by a row, and whose rows are in another order.
     Draws are from their laws, and from the tails where the size is odd.
 
     Raises CannotInstrument where a row is not what a call of one row gives, and OutOfTime.
@@ -357,6 +355,7 @@ def check_rows(call: Call, data: Any, sizes: Iterable[int], deadline: Deadline) 
 
 
 def _are_close(one: Any, other: Any) -> bool:
+    """Return whether two lists of rows are equal to rounding."""
     found = differences(one, other)
     if found is None or not found.any():
         return found is not None

@@ -75,7 +75,7 @@ _SYMMETRIC: dict[Family, Callable[[Floats, float], Floats]] = {
     NORMAL: _normal,
     LOGISTIC: lambda tail, _: np.log(tail) - np.log1p(-tail),
 }
-"""Quantiles at probabilities of at most one half."""
+"""Lower quantiles of laws symmetric around 0, at probabilities of at most one half."""
 _LOWER: dict[Family, Callable[[Floats, float], Floats]] = {
     EXPONENTIAL: lambda tail, _: -np.log1p(-tail),
     GUMBEL: lambda tail, _: -np.log(-np.log(tail)),
@@ -90,11 +90,14 @@ _UPPER: dict[Family, Callable[[Floats, float], Floats]] = {
     GEOMETRIC: lambda tail, ratio: np.floor(np.log(tail) / math.log(ratio)),
     INTEGERS: lambda tail, count: count - 1 - np.floor(tail * count),
 }
-"""The same from below and from above, for laws that are not symmetric."""
+"""Quantiles from below and from above, for laws that are not symmetric."""
 
 
 def quantiles(law: Law, tail: Floats, upper: Bools) -> Floats:
-    """Return values with probability `tail`, at most one half, beyond them: above or below."""
+    """Return numbers above which a draw is with probability `tail`; below which, unless `upper`.
+
+    Probabilities are at most one half.
+    """
     family, parameter = law.family, law.parameter
     if family is GEOMETRIC and not parameter:
         return np.zeros(np.shape(tail))
@@ -105,7 +108,7 @@ def quantiles(law: Law, tail: Floats, upper: Bools) -> Floats:
 
 
 def is_supported(law: Law) -> bool:
-    """Return whether replays can draw from a law."""
+    """Return whether the quantiles of a law are known, so that replays can draw from it."""
     return law.family in _SYMMETRIC or law.family in _LOWER
 
 
@@ -118,9 +121,9 @@ class StandardDraws(Protocol):
 
 
 class Numbers:
-    """The standard draws of one replay, by the order in which they are asked for.
+    """The standard draws (of scale 1, around 0) of one replay, by the number of their request.
 
-    They are the same however often they are asked for.
+    Equal requests get equal draws, however often they are made.
     """
 
     def __init__(self, plan: Plan, replay: int) -> None:
@@ -129,7 +132,7 @@ class Numbers:
         self.seed = (plan.seed, replay)
 
     def standard(self, order: int, law: Law, count: int) -> Floats:
-        """Return `count` values of a law for the draw of this number."""
+        """Return `count` draws of a law for the request of this number."""
         if count > MAX_STRATIFIED:
             return self._independent(order, law, count)
         values: Floats = self._plan.standard(order, law, count)[self._replay]
@@ -145,7 +148,7 @@ class Numbers:
 
 
 class Plan:
-    """The numbers of several replays.
+    """The standard draws of several replays: of `from_laws` from the laws, of others from tails.
 
     Of those with draws from the laws, the quantiles of each draw are spread evenly, so that what a
     single draw decides in one of `from_laws` runs or more happens in one of them.
@@ -157,11 +160,11 @@ class Plan:
 
     @property
     def key(self) -> tuple[int, int, int]:
-        """Equal for plans of the same numbers."""
+        """A key that plans of equal draws share."""
         return self.seed, self.from_laws, self.from_tails
 
     def standard(self, order: int, law: Law, count: int) -> Floats:
-        """Return the values of `count` draws in all replays, a row each."""
+        """Return `count` draws of a law in all replays, shape (replays, count), for a request."""
         key = order, law, count
         if key not in self._values:
             generator = default_rng((self.seed, order))
@@ -176,14 +179,14 @@ class Plan:
         return self._values[key]
 
     def numbers(self) -> list[Numbers]:
-        """Return the numbers of all replays, those from tails among the others."""
+        """Return the draws of each replay; those from tails are mixed among the others."""
         all_of_them = [Numbers(self, replay) for replay in range(self.from_laws + self.from_tails)]
         order = default_rng(self.seed).permutation(len(all_of_them))
         return [all_of_them[at] for at in order]
 
 
 def _from_tails(generator: Generator, rows: int, count: int) -> tuple[Floats, Bools]:
-    """Return probabilities beyond draws, and whether they are upper ones.
+    """Return random probabilities of tails, and whether they are of upper tails.
 
     In each row, some of the draws or all are far out, all above, all below, or on either side.
     """

@@ -1,4 +1,4 @@
-"""Draws as numbers and arrays that tell what they are added to and compared with.
+"""Draws as numbers and arrays that keep track of what they are added to and compared with.
 
 They behave as plain numbers. As long as they are only added, subtracted, scaled and compared, each
 remembers that it is a sum of draws; a `TrackedRun` keeps every sum and every comparison. Other
@@ -67,7 +67,7 @@ class DrawSum:
 
 
 def as_sum(value: Any) -> DrawSum:
-    """Return a number as a sum of no draws; raises as `float` for what is none."""
+    """Return a number as a sum of no draws; raise TypeError or ValueError for other objects."""
     return value if isinstance(value, DrawSum) else DrawSum((), float(value))
 
 
@@ -96,8 +96,8 @@ class TrackedRun:
         """The forms that were compared, and the results."""
         return tuple((one.form, other.form, result) for one, other, result in self.comparisons)
 
-    def compare(self, left: Any, right: Any, results: Any) -> None:
-        """Note comparisons of sums, numbers, or arrays of these, element by element."""
+    def add_comparisons(self, left: Any, right: Any, results: Any) -> None:
+        """Record comparisons of sums, numbers, or arrays of these, element by element."""
         sides = (np.asarray(side, object) for side in (left, right))
         self.comparisons += [
             (as_sum(one), as_sum(other), bool(result))
@@ -106,7 +106,10 @@ class TrackedRun:
 
 
 class TrackedArray(np.ndarray[Any, Any]):
-    """An array of sums of draws; one of plain numbers where `record` is None."""
+    """An array of sums of draws, which tracks what is computed from it in a record.
+
+    An array of plain numbers where `record` is None.
+    """
 
     record: TrackedRun | None
     sums: Any
@@ -116,16 +119,16 @@ class TrackedArray(np.ndarray[Any, Any]):
 
     @classmethod
     def of(cls, values: Any, record: TrackedRun, sums: Any) -> Self:
-        """Return an array of these values, which are these sums."""
+        """Return an array of values, with the sums of draws that each of them is."""
         array = np.asarray(values).view(cls)
         array.record, array.sums = record, np.broadcast_to(sums, array.shape)
         return array
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
-        return _make_function(ufunc, method, inputs, keywords)
+        return _apply_ufunc(ufunc, method, inputs, keywords)
 
     def _move(self, move: Callable[[Any], Any]) -> Any:
-        """Return the same after a change of places."""
+        """Return the array after a change of places, with its sums in their new places."""
         values = move(np.asarray(self))
         return values if self.record is None else _track(values, self.record, move(self.sums))
 
@@ -155,14 +158,14 @@ class TrackedArray(np.ndarray[Any, Any]):
 
     def sum(self, *args: Any, **keywords: Any) -> Any:
         value = np.asarray(self).sum(*args, **keywords)
-        if _has_arguments(args, keywords) or self.record is None:
+        if _are_given(args, keywords) or self.record is None:
             return value
         added = add_up(self.sums.ravel())
         return value if added is NotImplemented else _track(value, self.record, added)
 
-    def _pick(self, picked: Any, *given: Any, highest: bool) -> Any:
-        """Return a place, after its number was compared with all others."""
-        if self.record is not None and self.ndim == 1 and not _has_arguments(*given):
+    def _record_pick(self, picked: Any, *given: Any, highest: bool) -> Any:
+        """Return a place, and record that its number was compared with all other numbers."""
+        if self.record is not None and self.ndim == 1 and not _are_given(*given):
             chosen, others = self.sums[picked], np.delete(self.sums, picked)
             pairs = ((chosen, other) if highest else (other, chosen) for other in others)
             self.record.comparisons += [(*pair, True) for pair in pairs]
@@ -170,24 +173,26 @@ class TrackedArray(np.ndarray[Any, Any]):
 
     def argmax(self, *args: Any, **keywords: Any) -> Any:
         picked = np.asarray(self).argmax(*args, **keywords)
-        return self._pick(picked, args, keywords, highest=True)
+        return self._record_pick(picked, args, keywords, highest=True)
 
     def argmin(self, *args: Any, **keywords: Any) -> Any:
         picked = np.asarray(self).argmin(*args, **keywords)
-        return self._pick(picked, args, keywords, highest=False)
+        return self._record_pick(picked, args, keywords, highest=False)
 
     def max(self, *args: Any, **keywords: Any) -> Any:
-        if _has_arguments(args, keywords) or self.ndim != 1:
+        if _are_given(args, keywords) or self.ndim != 1:
             return np.asarray(self).max(*args, **keywords)
         return self[int(self.argmax())]
 
 
-def _operator(by: Callable[[Any, Any], Any], *, swapped: bool = False) -> Any:
+def _tracked_operator(by: Callable[[Any, Any], Any], *, swapped: bool = False) -> Any:
+    """Return the method for an operator; `swapped`, for the number on its right."""
+
     def operate(self: Any, other: Any) -> Any:
         if not isinstance(other, int | float | np.generic | np.ndarray):
             return NotImplemented
         left, right = (other, self) if swapped else (self, other)
-        return _follow(by, left, right, by(_plain(left), _plain(right)))
+        return _track_result(by, left, right, by(_untracked(left), _untracked(right)))
 
     return operate
 
@@ -209,7 +214,8 @@ _COMPARISONS: dict[Any, Callable[..., Any]] = {
 """Functions of numpy that are followed, by the operators that they stand for."""
 
 
-def _plain(value: Any) -> Any:
+def _untracked(value: Any) -> Any:
+    """Return a tracked number or array as one of numpy; other values as they are."""
     if isinstance(value, TrackedFloat):
         return np.float64(np.float64.__float__(value))
     if isinstance(value, TrackedInt):
@@ -218,21 +224,21 @@ def _plain(value: Any) -> Any:
 
 
 def _negative(self: Any) -> Any:
-    return _follow(operator.neg, self, None, -_plain(self))
+    return _track_result(operator.neg, self, None, -_untracked(self))
 
 
 _OF_SCALARS: dict[str, Any] = {
     "__array_ufunc__": TrackedArray.__array_ufunc__,
     **{
-        f"__{name}__": _operator(getattr(operator, name))
+        f"__{name}__": _tracked_operator(getattr(operator, name))
         for name in ("add", "sub", "mul", "truediv", "gt", "ge", "lt", "le")
     },
     **{
-        f"__r{name}__": _operator(getattr(operator, name), swapped=True)
+        f"__r{name}__": _tracked_operator(getattr(operator, name), swapped=True)
         for name in ("add", "sub", "mul")
     },
     "__neg__": _negative,
-    "__reduce__": lambda self: (operator.pos, (_plain(self),)),
+    "__reduce__": lambda self: (operator.pos, (_untracked(self),)),
     "item": lambda self, *_: self,
 }
 """What tracked numbers do otherwise. Not by a class above them: numpy knows the type of a scalar
@@ -242,7 +248,10 @@ TrackedInt: Any = type("TrackedInt", (np.int64,), _OF_SCALARS)
 
 
 def tracked_draws(values: Any, record: TrackedRun, numbers: Ints, loc: Any) -> Any:
-    """Return draws that are tracked, each with its number, around their locations."""
+    """Return draws as tracked numbers, and record their sums with locations that are not 0.
+
+    `numbers` are those of the draws, as of `Form`.
+    """
     sums = np.frompyfunc(lambda at, by: DrawSum(((at, 1.0),), float(by)), 2, 1)(numbers, loc)
     if np.any(np.asarray(loc) != 0):
         record.sums += np.ravel(sums).tolist()
@@ -256,7 +265,7 @@ def is_tracked(value: Any) -> bool:
     )
 
 
-def _has_arguments(args: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
+def _are_given(args: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
     """Return whether a method of an array gets more than its defaults."""
     return any(value is not None for value in (*args, *keywords.values()))
 
@@ -272,18 +281,16 @@ def _track(values: Any, record: TrackedRun, sums: Any) -> Any:
     return number
 
 
-def _make_function(
-    ufunc: Any, method: str, inputs: tuple[Any, ...], keywords: dict[str, Any]
-) -> Any:
+def _apply_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
     """Return a function of numpy, tracked where it is a sum of draws."""
     out = keywords.pop("out", None) or ()
-    into = {"out": tuple(map(_plain, out))} if out else {}
-    values = getattr(ufunc, method)(*map(_plain, inputs), **keywords, **into)
+    into = {"out": tuple(map(_untracked, out))} if out else {}
+    values = getattr(ufunc, method)(*map(_untracked, inputs), **keywords, **into)
     by = {**_ARITHMETIC, **_COMPARISONS}.get(ufunc)
     if by is None or method != "__call__" or keywords:
         return values
     left, right = (*inputs, None)[:2]
-    result = _follow(by, left, right, values)
+    result = _track_result(by, left, right, values)
     if out and isinstance(out[0], TrackedArray):
         out[0].record = getattr(result, "record", None)
         out[0].sums = getattr(result, "sums", None)
@@ -291,7 +298,7 @@ def _make_function(
     return result
 
 
-def _follow(by: Callable[..., Any], left: Any, right: Any, values: Any) -> Any:
+def _track_result(by: Callable[..., Any], left: Any, right: Any, values: Any) -> Any:
     """Return values by an operator, tracked where they are sums; comparisons are noted."""
     record = next((each.record for each in (left, right) if is_tracked(each)), None)
     if record is None:
@@ -300,7 +307,7 @@ def _follow(by: Callable[..., Any], left: Any, right: Any, values: Any) -> Any:
     try:
         if by in _COMPARISONS.values():
             is_above = by in (operator.gt, operator.ge)
-            record.compare(one, other, np.asarray(values) == is_above)
+            record.add_comparisons(one, other, np.asarray(values) == is_above)
             return values if np.ndim(values) else bool(values)
         sums = by(one) if right is None else by(one, other)
     except (TypeError, ValueError, ZeroDivisionError):  # with what is no number, or no sum

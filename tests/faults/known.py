@@ -220,7 +220,7 @@ FAULTS = (
     ),
     Fault(
         "state-is-no-doubt",
-        "known_losses/known.py",
+        "known_losses/__init__.py",
         "or content_of(copied) != before",
         "",
         "A mechanism that counts its runs is taken for one that does not.",

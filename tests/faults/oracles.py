@@ -22,7 +22,7 @@ FAULTS = (
         "np.where(moved > 0, up, down)).sum())",
         "np.where(moved > 0, up, down)).mean())",
         "Of an array of Laplace draws, the mean of the losses is taken for their sum.",
-        ORACLES + "test_bound_is_that_of_the_best_alignment",
+        ORACLES + "test_noise_loses_what_is_known",
     ),
     Fault(
         "renyi-without-order",

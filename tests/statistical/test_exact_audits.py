@@ -20,7 +20,7 @@ def _without_alignments(monkeypatch):
     def refuse(*_, **__):
         raise CannotInstrument("not aligned")
 
-    monkeypatch.setattr("pytest_dp.known_losses.known.align_within_claim", refuse)
+    monkeypatch.setattr("pytest_dp.known_losses.align_within_claim", refuse)
 
 
 def unseen(x):

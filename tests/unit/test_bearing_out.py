@@ -14,8 +14,7 @@ from exact import call_of
 
 from benchmarks.attacked_traces import audited, is_wrong
 from benchmarks.unlike_traces import MEMBERS
-from pytest_dp import audit
-from pytest_dp.known_losses import known as known_losses
+from pytest_dp import audit, known_losses
 from pytest_dp.oracles.alignment import check_rows
 from pytest_dp.running.deadline import Deadline
 from pytest_dp.running.generator_stand_ins import CannotInstrument
