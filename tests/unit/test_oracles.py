@@ -64,7 +64,7 @@ LOST = {
     "Python": lambda data: len(data) + random.expovariate(1.0) - random.expovariate(1.0),
     "scipy": lambda data, rng: scipy.stats.laplace.rvs(len(data), 1.0, random_state=rng),
     "geometric": lambda data, rng: len(data) + rng.geometric(RATIO) - rng.geometric(RATIO),
-    "both of an array": lambda data, rng: [len(data), sum(data)] + rng.laplace(scale=3.0, size=2),
+    "both of an array": lambda data, rng: rng.laplace([len(data), sum(data)], 3.0),
     "json": histogram_as_json,
 }
 """Mechanisms that lose 1 if a record is added."""
