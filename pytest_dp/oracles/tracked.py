@@ -192,7 +192,7 @@ def _tracked_operator(by: Callable[[Any, Any], Any], *, swapped: bool = False) -
         if not isinstance(other, int | float | np.generic | np.ndarray):
             return NotImplemented
         left, right = (other, self) if swapped else (self, other)
-        return _track_result(by, left, right, by(_untracked(left), _untracked(right)))
+        return _track_result(by, left, right, by(_as_untracked(left), _as_untracked(right)))
 
     return operate
 
@@ -214,7 +214,7 @@ _COMPARISONS: dict[Any, Callable[..., Any]] = {
 """Functions of numpy that are followed, by the operators that they stand for."""
 
 
-def _untracked(value: Any) -> Any:
+def _as_untracked(value: Any) -> Any:
     """Return a tracked number or array as one of numpy; other values as they are."""
     if isinstance(value, TrackedFloat):
         return np.float64(np.float64.__float__(value))
@@ -224,7 +224,7 @@ def _untracked(value: Any) -> Any:
 
 
 def _negative(self: Any) -> Any:
-    return _track_result(operator.neg, self, None, -_untracked(self))
+    return _track_result(operator.neg, self, None, -_as_untracked(self))
 
 
 _OF_SCALARS: dict[str, Any] = {
@@ -238,7 +238,7 @@ _OF_SCALARS: dict[str, Any] = {
         for name in ("add", "sub", "mul")
     },
     "__neg__": _negative,
-    "__reduce__": lambda self: (operator.pos, (_untracked(self),)),
+    "__reduce__": lambda self: (operator.pos, (_as_untracked(self),)),
     "item": lambda self, *_: self,
 }
 """What tracked numbers do otherwise. Not by a class above them: numpy knows the type of a scalar
@@ -284,8 +284,8 @@ def _track(values: Any, record: TrackedRun, sums: Any) -> Any:
 def _apply_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
     """Return a function of numpy, tracked where it is a sum of draws."""
     out = keywords.pop("out", None) or ()
-    into = {"out": tuple(map(_untracked, out))} if out else {}
-    values = getattr(ufunc, method)(*map(_untracked, inputs), **keywords, **into)
+    into = {"out": tuple(map(_as_untracked, out))} if out else {}
+    values = getattr(ufunc, method)(*map(_as_untracked, inputs), **keywords, **into)
     by = {**_ARITHMETIC, **_COMPARISONS}.get(ufunc)
     if by is None or method != "__call__" or keywords:
         return values
