@@ -41,18 +41,18 @@ def audit_or_look_up(
     Raises PrivacyViolation or InconclusiveAudit, as `conclude_audit`.
     """
     __tracebackhide__ = True
-    looked = None
+    lookup = None
     if only_changed(item.config):
         from pytest_dp.plugin.earlier import PassLookup
 
-        looked = PassLookup(item, mechanism, claim, path_and_line(item))
-    if looked is not None and looked.record is not None:
-        audits_of(item).ended.append(Audit(1, claim, looked.result, looked.record))
-        item.user_properties += junit_properties(looked.record)
+        lookup = PassLookup(item, mechanism, claim, path_and_line(item))
+    if lookup is not None and lookup.record is not None:
+        audits_of(item).ended.append(Audit(1, claim, lookup.result, lookup.record))
+        item.user_properties += junit_properties(lookup.record)
         return
     conclude_audit(item, claim, run_audit(item, mechanism, claim, keywords))
-    if looked is not None:
-        looked.keep(audits_of(item).ended[-1].record)
+    if lookup is not None:
+        lookup.keep(audits_of(item).ended[-1].record)
 
 
 def run_audit(
@@ -99,7 +99,7 @@ def conclude_audit(item: pytest.Item, claim: Claim, result: AuditResult, number:
     record = replace(record, too_little=_too_little(result, settings.at_least))
     audits_of(item).ended.append(Audit(number, claim, result, record))
     item.user_properties += [
-        said for said in junit_properties(record) if said not in item.user_properties
+        pair for pair in junit_properties(record) if pair not in item.user_properties
     ]
     if result.violated:
         raise PrivacyViolation(record.details, result)
@@ -181,15 +181,15 @@ def make_checker(request: pytest.FixtureRequest) -> Any:
 def reset_audits(item: pytest.Item) -> None:
     """Forget audits of earlier runs of a test; raise ClaimError if its marker makes no sense."""
     audits = audits_of(item)
-    whose = audits.unaudited
+    who = audits.unaudited
     audits.ended, audits.calls, audits.is_uncalled = [], 0, False
     if not hasattr(item, "declaration"):  # a generated item has a marker of its own
         for marker in (marker for marker in item.own_markers if marker.name == MARKER):
             variants(read_marker(marker))
-            whose = whose if takes_dp_check(item) else "This test"
-    if whose:
+            who = who if takes_dp_check(item) else "This test"
+    if who:
         raise ClaimError(
-            f"{whose} has the marker dp_claim but never audits anything. Take the fixture dp_check "
+            f"{who} has the marker dp_claim but never audits anything. Take the fixture dp_check "
             "as an argument and call dp_check(mechanism)."
         )
 
@@ -221,8 +221,8 @@ def attach_records(
         message = str(error) if ours else f"{type(error).__name__}: {error}"
         record = Record.of_error(item.nodeid, path, line, message, seconds=call.duration)
         claim = getattr(item, "claim", audits_of(item).claim)
-        said = claim_fields(claim) if isinstance(claim, Claim) else {}  # else it cannot be read
-        records.append(replace(record, expected=passed, **said))
+        fields = claim_fields(claim) if isinstance(claim, Claim) else {}  # else it cannot be read
+        records.append(replace(record, expected=passed, **fields))
     if records:
         report.__dict__["dp_records"] = [record.as_dict() for record in records]
 

@@ -67,11 +67,11 @@ def _entry_of(item: pytest.Item, claim: Claim, resolved: Any = None) -> Entry:
 
 
 def entries_of(
-    seen: ClaimsFile, item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport
+    run: ClaimsFile, item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport
 ) -> list[tuple[int, Entry, bool]]:
     """Return the audits of a test, as `ClaimsFile.audited` has them."""
     raised = getattr(call.excinfo.value, "result", None) if call.excinfo is not None else None
-    known = seen.tests.get(item.nodeid, {}).get("entry") or {}
+    known = run.tests.get(item.nodeid, {}).get("entry") or {}
     before = {name: known[name] for name in ("effort", "params") if name in known}
     entries = []
     for audit in audits_of(item).ended:
@@ -83,34 +83,34 @@ def entries_of(
 
 
 def compare_with_record(
-    seen: ClaimsFile, item: pytest.Item, report: pytest.TestReport, audits: Sequence[Any]
+    run: ClaimsFile, item: pytest.Item, report: pytest.TestReport, audits: Sequence[Any]
 ) -> None:
     """Turn the report of a test that passed into a failure if a claim is less than on record."""
-    if seen.recorded is None or item.nodeid not in seen.tests:
+    if run.recorded is None or item.nodeid not in run.tests:
         return
     for number, of_claim, expected in audits:
-        name = _audit_id(seen.tests[item.nodeid]["id"], number)
-        found = {test["id"]: test["entry"] for test in seen.tests.values()} | {name: of_claim}
-        on_record = counterparts(seen.recorded, found, _ids_of_tests(seen)).get(name, "")
-        told = judge_claim(seen.recorded, Collected(name, of_claim, on_record=on_record))
-        if told is not None and told.fails and not expected:
+        name = _audit_id(run.tests[item.nodeid]["id"], number)
+        found = {test["id"]: test["entry"] for test in run.tests.values()} | {name: of_claim}
+        on_record = counterparts(run.recorded, found, _ids_of_tests(run)).get(name, "")
+        judgement = judge_claim(run.recorded, Collected(name, of_claim, on_record=on_record))
+        if judgement is not None and judgement.fails and not expected:
             path, line = path_and_line(item)
-            error = WeakenedClaim(failure_message(told, seen.file.name))
+            error = WeakenedClaim(failure_message(judgement, run.file.name))
             report.outcome = "failed"
-            report.longrepr = represent(error, seen.config, item.path, line)
+            report.longrepr = represent(error, run.config, item.path, line)
             record = _report_failure(item.nodeid, path, line, str(error))
             report.__dict__.setdefault("dp_records", []).append(record.as_dict())
             return
 
 
-def _report_failure(name: str, path: str, line: int, said: str) -> Record:
+def _report_failure(name: str, path: str, line: int, text: str) -> Record:
     """Return what reports show of a claim, or a claims file, that fails against the record."""
-    record = Record.of_error(name, path, line, said, status="weakened")
-    return replace(record, headline=" ".join(said.partition("\n\n")[0].split()))
+    record = Record.of_error(name, path, line, text, status="weakened")
+    return replace(record, headline=" ".join(text.partition("\n\n")[0].split()))
 
 
-def _ids_of_tests(seen: ClaimsFile) -> set[str]:
-    return {test["id"] for test in seen.tests.values()}
+def _ids_of_tests(run: ClaimsFile) -> set[str]:
+    return {test["id"] for test in run.tests.values()}
 
 
 def _audit_id(name: str, number: int) -> str:
@@ -118,77 +118,76 @@ def _audit_id(name: str, number: int) -> str:
     return name if number == 1 else f"{name}#{number}"
 
 
-def conclude_claims(seen: ClaimsFile, session: pytest.Session) -> None:
+def conclude_claims(run: ClaimsFile, session: pytest.Session) -> None:
     """Compare the claims of the run with the file, or write it; fail the run if it is due."""
     try:
-        (_update_file if seen.update else _compare_claims)(seen)
+        (_update_file if run.update else _compare_claims)(run)
     except (ClaimsFileError, OSError) as error:
-        shown = relative_path(seen.file, seen.config.rootpath)
-        seen.failures.append(_report_failure(seen.file.name, shown, 1, str(error)))
-    if not seen.failures:
+        shown = relative_path(run.file, run.config.rootpath)
+        run.failures.append(_report_failure(run.file.name, shown, 1, str(error)))
+    if not run.failures:
         return
     session.exitstatus = pytest.ExitCode.TESTS_FAILED
-    reports: dict[str, Any] = claim_session_of(seen.config).reports
-    for record in seen.failures:
+    reports: dict[str, Any] = claim_session_of(run.config).reports
+    for record in run.failures:
         reports[record.nodeid] = SimpleNamespace(dp_records=[record.as_dict()])
 
 
-def _compare_claims(seen: ClaimsFile) -> None:
+def _compare_claims(run: ClaimsFile) -> None:
     """Add lines and failures for claims on record, but for those that failed a test.
 
     Raises ClaimsFileError if there is no file, or it cannot be read.
     """
-    if not seen.file.exists():
+    if not run.file.exists():
         raise ClaimsFileError(
-            f"There is no {seen.file.name} in {seen.file.parent}. Write it with pytest "
+            f"There is no {run.file.name} in {run.file.parent}. Write it with pytest "
             "--dp-claims=update, and commit it."
         )
-    recorded = load_entries(seen.file)
-    told = judge(recorded, list(_collected_claims(seen, recorded)), _expected_ids(seen))
-    failed = {seen.tests[test]["id"] for test in seen.failed if test in seen.tests}
-    for judgement in told:
+    recorded = load_entries(run.file)
+    judgements = judge(recorded, list(_collected_claims(run, recorded)), _expected_ids(run))
+    failed = {run.tests[test]["id"] for test in run.failed if test in run.tests}
+    for judgement in judgements:
         claim = judgement.collected
         if judgement.fails and (claim is None or test_of(claim.id) not in failed):
-            file, line = _place_on_record(seen, judgement.id, claim)
-            said = failure_message(judgement, seen.file.name)
-            shown = relative_path(file, seen.config.rootpath)
-            seen.failures.append(_report_failure(judgement.id, shown, line, said))
-    seen.lines += summarize(told, seen.file.name)
+            file, line = _place_on_record(run, judgement.id, claim)
+            text = failure_message(judgement, run.file.name)
+            shown = relative_path(file, run.config.rootpath)
+            run.failures.append(_report_failure(judgement.id, shown, line, text))
+    run.lines += summarize(judgements, run.file.name)
 
 
-def _update_file(seen: ClaimsFile) -> None:
+def _update_file(run: ClaimsFile) -> None:
     """Write the claims of this run into the file; entries of other claims stay as they are."""
-    recorded = load_entries(seen.file)
-    entries = update_entries(recorded, list(_collected_claims(seen, recorded)), _expected_ids(seen))
-    changed = write_entries(seen.file, entries)
+    recorded = load_entries(run.file)
+    entries = update_entries(recorded, list(_collected_claims(run, recorded)), _expected_ids(run))
+    changed = write_entries(run.file, entries)
     count = f"{plural(len(entries), 'claim')} on record"
-    seen.lines.append(f"{seen.file.name}: {count}" + ("" if changed else ", as before"))
+    run.lines.append(f"{run.file.name}: {count}" + ("" if changed else ", as before"))
     altered = [name for name in entries.keys() & recorded if entries[name] != recorded[name]]
     news = {"added": entries.keys() - recorded, "changed": altered}
     for word, names in (news | {"removed": recorded.keys() - entries}).items():
-        seen.lines += [f"  {word}: {name}" for name in sorted(names)]
+        run.lines += [f"  {word}: {name}" for name in sorted(names)]
 
 
-def _collected_claims(seen: ClaimsFile, recorded: Mapping[str, Entry]) -> Iterator[Collected]:
+def _collected_claims(run: ClaimsFile, recorded: Mapping[str, Entry]) -> Iterator[Collected]:
     """Yield each audit of each test, or the claim of a test that was not run, and its id on record.
 
     Claims that are broken, as their tests expect, are left out.
     """
     audits = {
-        node: seen.audited.get(node, [(1, test["entry"], False)])
-        for node, test in seen.tests.items()
+        node: run.audited.get(node, [(1, test["entry"], False)]) for node, test in run.tests.items()
     }
     found: dict[str, Entry | None] = {
-        _audit_id(seen.tests[node]["id"], number): audited
+        _audit_id(run.tests[node]["id"], number): audited
         for node, of_test in audits.items()
         for number, audited, broken in of_test
-        if not broken or _not_audited(seen, node)
+        if not broken or _not_audited(run, node)
     }
-    on_record = counterparts(recorded, found, _ids_of_tests(seen))
+    on_record = counterparts(recorded, found, _ids_of_tests(run))
     # else the command line itself may leave it out
-    is_whole = claim_session_of(seen.config).typed.isdisjoint(_SELECTING)
-    for node, test in seen.tests.items():
-        hidden, selected = _not_audited(seen, node), True
+    is_whole = claim_session_of(run.config).typed.isdisjoint(_SELECTING)
+    for node, test in run.tests.items():
+        hidden, selected = _not_audited(run, node), True
         if test["left_out"]:
             hidden, selected = "left out: by addopts, by conftest.py or by a plugin", is_whole
         for number, audited, broken in audits[node]:
@@ -199,26 +198,26 @@ def _collected_claims(seen: ClaimsFile, recorded: Mapping[str, Entry]) -> Iterat
                 yield Collected(name, None, "violated: as the test expects", selected, name)
 
 
-def _not_audited(seen: ClaimsFile, nodeid: str) -> str:
+def _not_audited(run: ClaimsFile, nodeid: str) -> str:
     """Return why a collected test audited nothing; empty if it did, or if it failed."""
-    ended = seen.ended.get(nodeid)
+    ended = run.ended.get(nodeid)
     if ended not in (None, "", "ran"):
         return str(ended)
-    if seen.stopped or nodeid in seen.failed or nodeid in seen.audited:
+    if run.stopped or nodeid in run.failed or nodeid in run.audited:
         return ""
     if ended is None:
         return "not run: it was collected, and conftest.py or a plugin kept it from being run"
     return "passed: without an audit" if ended else ""
 
 
-def _expected_ids(seen: ClaimsFile) -> Callable[[str], bool]:
+def _expected_ids(run: ClaimsFile) -> Callable[[str], bool]:
     """Return a function that says whether this run should have found the claim of an id."""
-    if seen.uncollected:
+    if run.uncollected:
         return lambda name: False  # noqa: ARG005
-    collected = scope_of_run(seen.config, seen.file.parent)
-    silent = {test["id"] for nodeid, test in seen.tests.items() if nodeid not in seen.audited}
+    collected = scope_of_run(run.config, run.file.parent)
+    silent = {test["id"] for nodeid, test in run.tests.items() if nodeid not in run.audited}
     # What has failed already may have come to no claim, or not to the last of them.
-    failed = {mechanism_of(seen.tests[test]["id"]) for test in seen.failed if test in seen.tests}
+    failed = {mechanism_of(run.tests[test]["id"]) for test in run.failed if test in run.tests}
 
     def is_expected(name: str) -> bool:
         test = test_of(name)
@@ -227,13 +226,13 @@ def _expected_ids(seen: ClaimsFile) -> Callable[[str], bool]:
     return is_expected
 
 
-def _place_on_record(seen: ClaimsFile, name: str, claim: Collected | None) -> tuple[Path, int]:
+def _place_on_record(run: ClaimsFile, name: str, claim: Collected | None) -> tuple[Path, int]:
     """Return a file and a line for a claim on record that no test could fail with."""
-    for test in seen.tests.values():
+    for test in run.tests.values():
         if claim is not None and test["id"] == test_of(claim.id):
-            return seen.config.rootpath / test["path"], int(test["line"])
-    lines = seen.file.read_text(encoding="utf-8").splitlines()
-    return seen.file, next((at for at, text in enumerate(lines, 1) if f'"{name}"' in text), 1)
+            return run.config.rootpath / test["path"], int(test["line"])
+    lines = run.file.read_text(encoding="utf-8").splitlines()
+    return run.file, next((at for at, text in enumerate(lines, 1) if f'"{name}"' in text), 1)
 
 
 def scope_of_run(config: pytest.Config, folder: Path) -> Callable[[str], bool]:

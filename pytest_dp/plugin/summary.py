@@ -81,7 +81,7 @@ def _in_terminal(reporter: pytest.TerminalReporter, records: list[Record]) -> No
 def _on_github(reporter: pytest.TerminalReporter, records: list[Record]) -> None:
     records = [record for record in records if not record.expected]  # those alarm nobody
     root, workspace = reporter.config.rootpath, _workspace(reporter.config)
-    for record in (told for claimed in records for told in claimed.all):
+    for record in (part for claimed in records for part in claimed.parts):
         line = annotation(record, relative_path(root / record.path, workspace))
         blamed = blame_commands(record, lambda path: relative_path(root / path, workspace))
         for command in (line, *blamed) if line else ():

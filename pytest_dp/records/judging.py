@@ -248,8 +248,8 @@ def judge(
     """
     found = (judge_claim(recorded, claim) for claim in claims if claim.selected)
     gone = [Judgement(GONE, name) for name in _names_not_found(recorded, claims) if expected(name)]
-    told = [*(judgement for judgement in found if judgement is not None), *gone]
-    return sorted(told, key=lambda judgement: judgement.id)
+    judgements = [*(judgement for judgement in found if judgement is not None), *gone]
+    return sorted(judgements, key=lambda judgement: judgement.id)
 
 
 def _names_not_found(recorded: Mapping[str, Entry], claims: Sequence[Collected]) -> list[str]:
@@ -328,18 +328,18 @@ def _changes_in_columns(changed: Sequence[FieldChange]) -> list[str]:
     return lines
 
 
-def summarize(told: Iterable[Judgement], file: str) -> list[str]:
+def summarize(judgements: Iterable[Judgement], file: str) -> list[str]:
     """Return the lines at the end of a run: counts of claims, and those that are stronger."""
-    told = list(told)
-    kinds = [judgement.kind for judgement in told]
+    judgements = list(judgements)
+    kinds = [judgement.kind for judgement in judgements]
     words = (KEPT, STRONGER, *_FAILING)
     counted = [f"{kinds.count(kind)} {kind}" for kind in words if kind in kinds]
     lines = [f"{file}: {', '.join(counted)}"] if counted else []
-    for judgement in told:
+    for judgement in judgements:
         if judgement.kind == STRONGER:
             said = "; ".join(map(str, judgement.changes)) or "it is audited again"
             line = f"  stronger: {judgement.id}: {said}"
             lines += wrap(line, LINE_WIDTH, subsequent_indent="    ", **_WHOLE_WORDS)
-    if STRONGER in kinds and not any(judgement.fails for judgement in told):
+    if STRONGER in kinds and not any(judgement.fails for judgement in judgements):
         lines.append(f"To put that on record:  pytest --dp-claims=update  and commit {file}.")
     return lines

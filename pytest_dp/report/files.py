@@ -134,7 +134,7 @@ def code_quality(records: Sequence[Record], located: Callable[[str], str] = str)
 
 def alarms_of(records: Iterable[Record]) -> list[Record]:
     """Return the records that alarm, those outside the declared inputs included."""
-    shown = (part for record in records if not record.expected for part in record.all)
+    shown = (part for record in records if not record.expected for part in record.parts)
     return [record for record in shown if STATUSES[record.status].level]
 
 
@@ -159,7 +159,7 @@ def _sarif_rule(status: str, look: StatusLook) -> dict[str, Any]:
 
 def _sarif_result(record: Record, located: Callable[[str], str]) -> dict[str, Any]:
     blamed = "\n".join(f"{leak.place}: {leak.message}" for leak in record.blame)
-    about = record.name, *record.told, blamed, record.reproduce
+    about = record.name, *record.paragraphs, blamed, record.reproduce
     related = [
         {
             "id": number,
@@ -228,7 +228,7 @@ def annotation(record: Record, workspace_relative_path: str) -> str:
         return ""
     kind = "error" if look.level == "error" else "warning"
     title = f"Privacy claim {look.words}: {record.name}"
-    body = "\n\n".join(record.told)
+    body = "\n\n".join(record.paragraphs)
     return workflow_command(kind, workspace_relative_path, record.line, title, body)
 
 
@@ -265,7 +265,7 @@ def job_summary(records: Sequence[Record]) -> str:
     table = _markdown_table(audited)
     room = MAX_SUMMARY_BYTES - len(_encode(table))
     left_out = 0
-    for record in (told for claimed in ordered for told in claimed.all):
+    for record in (part for claimed in ordered for part in claimed.parts):
         if record.status in PASSING:
             continue
         block = _failure_block(record)

@@ -235,7 +235,7 @@ class Record(Outcome):
         )
 
     @property
-    def all(self) -> tuple[Record, ...]:
+    def parts(self) -> tuple[Record, ...]:
         """The record, and the record of a violation outside the declared inputs, if any."""
         return (self,) if self.beyond is None else (self, self.beyond)
 
@@ -269,7 +269,7 @@ class Record(Outcome):
         return self.path if self.line is None else f"{self.path}:{self.line}"
 
     @property
-    def told(self) -> list[str]:
+    def paragraphs(self) -> list[str]:
         """Paragraphs for the line of the claim on a code host, without the data of D and D'."""
         if self.status == "weakened":
             return [self.details]
@@ -278,11 +278,11 @@ class Record(Outcome):
 
     def as_dict(self) -> dict[str, Any]:
         """Return the fields as values that JSON has; without pictures if there are none."""
-        told: dict[str, Any] = plain(self)
-        for record in (told, told["beyond"]):
+        fields: dict[str, Any] = plain(self)
+        for record in (fields, fields["beyond"]):
             if record is not None and record["pictures"] is None:
                 del record["pictures"]
-        return told
+        return fields
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Self:
