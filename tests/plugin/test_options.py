@@ -151,4 +151,4 @@ def test_what_nothing_is_known_of_fails_in_ci_with_its_remedy_and_warns_elsewher
     assert (
         "max_samples=20 is too few: raise it at_least='weak' (profile ci) asks for a pass" in text
     )
-    assert "with at_least='inconclusive' in the claim." in text
+    assert "ask for less, with at_least='inconclusive'." in text
