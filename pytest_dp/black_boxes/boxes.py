@@ -1,8 +1,8 @@
 """Mechanisms outside of this process: a program, or a service, asked anew for each run.
 
 An answer is an output, and so is an exit code, an HTTP status other than success, or a connection
-that is lost on the way: none of them is asked for twice. What says nothing of privacy ends the
-audit (`CannotRun`): no such program, nobody who listens, no answer in time.
+that is lost on the way: no request is sent twice. Errors that say nothing of privacy end the audit
+(`CannotRun`): no such program, no service that listens, no answer in time.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _OWN = "; give send= a function that makes text of the data"
 class ProgramError(RuntimeError):
     """A program ended with an exit code other than 0, or by a signal."""
 
-    __slots__ = ("stderr",)  # no attribute that is looked at: a log is shown, and is no output
+    __slots__ = ("stderr",)  # so that the log is no part of the output
 
     def __init__(self, code: int, stderr: bytes = b"") -> None:
         how = f"exit code {code}"
@@ -72,6 +72,7 @@ class ProgramError(RuntimeError):
 
 
 def _last_lines(stderr: bytes) -> list[str]:
+    """Return the last lines that a program wrote to stderr, with a heading."""
     last = decode_answer(stderr).rstrip().splitlines()[-MAX_STDERR_LINES:]
     return ["The last lines of its stderr:", *last] if last else ["Its stderr is empty."]
 
@@ -86,7 +87,11 @@ class ConnectionLost(RuntimeError):  # noqa: N818  what happened
 
 @dataclass(eq=False)
 class BlackBox:
-    """A mechanism outside of this process: the base of programs and services."""
+    """A mechanism outside of this process: the base of programs and services.
+
+    `send` encodes the data, `read` reads an answer. A run may take `seconds`, and `at_once` runs go
+    on at the same time; None for one on each core.
+    """
 
     send: str | Callable[[Any], str | bytes]
     read: str | Callable[[str], Any]
@@ -108,11 +113,14 @@ class BlackBox:
             raise invalid("at_once", self.at_once, allowed)
 
     def __reduce__(self) -> Any:
-        """Return a copy starts with no connection of this one."""
+        """Return how to pickle the mechanism: without its connections."""
         return type(self), tuple(getattr(self, part.name) for part in fields(self) if part.init)
 
     def __call__(self, data: Any, /, *, size: int | None = None, **params: Any) -> Any:
-        """Return one output; with a size, so many of them, by several runs at once."""
+        """Run the mechanism, and return one output; with a `size`, a list of so many outputs.
+
+        Runs that raise give a `Raised` in a list. Raises CannotRun if there can be no run.
+        """
         sent = encode_data(self.send, data)
         for name in params:
             if not self._mentions(name):
@@ -127,7 +135,7 @@ class BlackBox:
             return list(threads.map(lambda _: self._outcome(sent, params), range(size)))
 
     def _outcome(self, sent: bytes, params: Mapping[str, Any]) -> Any:
-        """Return one of many runs: what it raised is an output of its own."""
+        """Run the mechanism once and return the output; an error, other than CannotRun, is one."""
         try:
             return self._value(self._ask(sent, params))
         except CannotRun:
@@ -136,6 +144,7 @@ class BlackBox:
             return Raised.of(error, "".join(traceback.format_exception(error)))
 
     def _value(self, answer: str) -> Any:
+        """Return the output that an answer holds, read as `read` says."""
         if callable(self.read):
             return self.read(answer)
         return value_of(answer) if self.read == "value" else answer
@@ -150,11 +159,11 @@ class BlackBox:
 
     @abstractmethod
     def _mentions(self, name: str) -> bool:
-        """Return whether a parameter has a place in the request."""
+        """Return whether a parameter has a place in the request, such as ``{eps}``."""
 
     @abstractmethod
     def _ask(self, sent: bytes, params: Mapping[str, Any]) -> str:
-        """Return the answer of one run."""
+        """Send encoded data with parameters, and return the answer of one run as text."""
 
 
 @dataclass(eq=False)
@@ -243,7 +252,10 @@ class Service(BlackBox):
         return text
 
     def _connect(self) -> HTTPConnection:
-        """Return a connection that was kept and still stands, or a new one."""
+        """Return an idle connection of this process that still stands; else open a new one.
+
+        Raises CannotRun if nobody listens for `seconds`.
+        """
         while self._idle:
             with suppress(IndexError):  # taken by another thread
                 process, kept = self._idle.pop()
@@ -271,7 +283,7 @@ class Service(BlackBox):
 
 
 def _fill_in(template: str, params: Mapping[str, Any]) -> str:
-    """Return a text with the values of parameters in their places, each replaced once."""
+    """Return a text with the values of parameters in their places, such as ``{eps}``."""
     places = {f"{{{name}}}": str(value) for name, value in params.items()}
     if not places:
         return template
@@ -279,11 +291,12 @@ def _fill_in(template: str, params: Mapping[str, Any]) -> str:
 
 
 def _is_over(connection: HTTPConnection) -> bool:
-    """Return whether the other side has ended a connection that should be silent, or sends more."""
+    """Return whether the other side has closed an idle connection, or sends more data."""
     return bool(wait([connection.sock], 0))
 
 
 def _late(box: BlackBox) -> str:
+    """Return the message of a run that gave no answer in time."""
     return (
         f"{box!r} gave no answer in {box.seconds:g} s, so there is no verdict on privacy: how long "
         "a run takes is not audited. Give it more time with seconds=, or less data."
@@ -291,7 +304,7 @@ def _late(box: BlackBox) -> str:
 
 
 def encode_data(send: str | Callable[[Any], str | bytes], data: Any) -> bytes:
-    """Encode data as they are sent. Raises TypeError or ValueError where they have no such form."""
+    """Encode data as `send` says; raise TypeError or ValueError where they have no such form."""
     if callable(send):
         made = send(data)
         return made if isinstance(made, bytes) else made.encode()
@@ -304,9 +317,10 @@ def encode_data(send: str | Callable[[Any], str | bytes], data: Any) -> bytes:
 
 
 def json_value(value: Any) -> Any:
-    """Return a value that JSON has.
+    """Return a value as numbers, texts, lists and dicts, which JSON has.
 
-    Rows of tables as objects, missing values null, dates as ISO 8601.
+    Rows of tables are dicts, missing values None, and dates ISO 8601. Raises TypeError if there is
+    no such form.
     """
     if isinstance(value, Enum):
         return json_value(value.value)
@@ -326,6 +340,7 @@ def json_value(value: Any) -> Any:
 
 
 def _plain_scalar(value: Any) -> Any:
+    """Return a scalar of a library as a number, a text or None; raise TypeError for others."""
     if is_missing(value):
         return None
     if isinstance(value, float):
@@ -339,6 +354,7 @@ def _plain_scalar(value: Any) -> Any:
 
 
 def _csv(data: Any) -> str:
+    """Return a dataset as CSV, with a line of names if its records have names."""
     kind = type_of(data)
     if kind is None:
         raise TypeError(f"CSV is of datasets, not of {type(data).__name__}{_OWN}")
@@ -355,7 +371,7 @@ def _csv(data: Any) -> str:
 
 
 def decode_answer(answer: bytes, charset: str = "utf-8") -> str:
-    """Decode an answer to text; bytes that are not text stay visible."""
+    """Decode an answer to text; bytes that are no text become escapes with a backslash."""
     return answer.decode(charset, "backslashreplace")
 
 

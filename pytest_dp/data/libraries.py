@@ -77,7 +77,7 @@ class NumpyArray(OfLibrary):
 
 
 def _blank(array: Any, numpy: Any) -> None:
-    """Fill an array with missing values."""
+    """Fill an array with missing values; raise TypeError if its dtype has none."""
     if array.dtype.names:
         for name in array.dtype.names:
             _blank(array[name], numpy)
@@ -89,14 +89,14 @@ def _blank(array: Any, numpy: Any) -> None:
 
 
 class _Table(OfLibrary):
-    """Rows of named columns."""
+    """The base of tables: rows of named columns."""
 
     def columns(self, value: Any) -> list[Any]:
         return list(value.columns)
 
 
 class _Series(OfLibrary):
-    """Values of one type that go by one name."""
+    """The base of series: values of one type, with a name for all."""
 
     class_name, vector = "Series", True
 
@@ -130,7 +130,7 @@ class _Pandas(OfLibrary):
         return rows.iloc[list(positions)].reset_index(drop=True)
 
     def _index(self, value: Any, writer: Writer) -> str:
-        """Return an index as an argument; empty if it is 0, 1, ..., or cannot be written."""
+        """Return the index as an argument in source; empty for 0, 1, ..., and if it has levels."""
         index = value.index
         if isinstance(index, self.module.RangeIndex):
             usual = index.equals(self.module.RangeIndex(len(index)))
@@ -138,6 +138,7 @@ class _Pandas(OfLibrary):
         return "" if index.nlevels > 1 else f", index={writer.text(index.tolist())}"
 
     def _missing(self, dtype: Any) -> Any:
+        """Return a missing value of a dtype; raise TypeError if it has none."""
         with suppress(TypeError, ValueError):
             cell = self.module.Series([None], dtype=dtype)
             if cell.isna().all() and cell.dtype == dtype:
@@ -205,7 +206,7 @@ class _Polars(OfLibrary):
         return rows[list(positions)] if positions else rows.clear()
 
     def _kind(self, kind: Any, writer: Writer) -> str:
-        """Return a data type, whose repr lacks the name of the library."""
+        """Return a data type as source: its repr with the name of the library added."""
         polars, quoted = writer.of("polars"), r"""('[^']*'|"[^"]*"|True|False|None)"""
         return re.sub(rf"{quoted}|\b([A-Z])", lambda m: m[1] or f"{polars}.{m[2]}", repr(kind))
 

@@ -1,4 +1,4 @@
-"""Values as Python source that makes the same ones again, such as a pair that broke a claim."""
+"""Values as Python source that makes equal values, such as a pair that broke a claim."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from pytest_dp.data.types import DataType
 from pytest_dp.declaration import Neighbors
 
 SHORT_NAMES = {"numpy": "np", "pandas": "pd", "polars": "pl", "pyarrow": "pa"}
-"""As their documentation has them."""
+"""The names under which libraries are imported, as their documentation has them."""
 
 
 MOST_VALUES = 1_000_000 // 8
-"""Derived: as many as are written and compared in a second or two."""
+"""Values inside of a value that are written. Derived: they are compared in a second or two."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +42,10 @@ class Code:
 
 
 def source_of(value: Any, *, lines: bool = False) -> Code | None:
-    """Return an expression that makes the same value; None if none is found or it is too long.
+    """Return an expression that makes an equal value; None if there is none, or it is too long.
 
-    It was evaluated, and what it made compared. It is one line, unless `lines` are wanted.
+    The expression is evaluated to compare the values. It is one line; with `lines`, long lists are
+    broken into several.
     """
     writer = SourceWriter(lines=lines)
     try:
@@ -61,17 +62,20 @@ def source_of(value: Any, *, lines: bool = False) -> Code | None:
 
 
 def as_source(value: Any) -> str | None:
-    """Return the expression alone, for those who know the usual short names of libraries."""
+    """Return the text of `source_of`; None if there is none."""
     code = source_of(value)
     return None if code is None else code.text
 
 
 class NoSource(Exception):  # noqa: N818  a way out, not an error
-    """There is no source for such an object."""
+    """Raised if there is no source for an object."""
 
 
 class SourceWriter(Visitor):
-    """Writes a value as an expression; `modules` are those that it names."""
+    """Writes a value as an expression, and collects the `modules` that it names.
+
+    Raises NoSource for values without an expression.
+    """
 
     def __init__(self, *, lines: bool = False) -> None:
         self.modules: set[str] = set()
@@ -96,7 +100,7 @@ class SourceWriter(Visitor):
         raise NoSource(value)
 
     def join_texts(self, texts: Iterable[str]) -> str:
-        """Join texts with commas; in lines of a common width, if that is wanted and needed."""
+        """Join texts with commas; in several lines if they are long and `lines` was asked for."""
         parts = list(texts)
         if not self._lines or sum(map(len, parts)) <= LINE_WIDTH:
             return ", ".join(parts)
@@ -118,14 +122,14 @@ class SourceWriter(Visitor):
         return super().record(value, taken, depth)
 
     def name(self, value: Any) -> str:
-        """Return the full name of a class or a function that others can import."""
+        """Return the full name of a class or function; raise NoSource if it cannot be imported."""
         module, name = value.__module__, value.__qualname__
         if module == "__main__" or attrgetter(name)(sys.modules[module]) is not value:
             raise NoSource(value)
         return name if module == "builtins" else f"{self.of(module)}.{name}"
 
     def of(self, module: str) -> str:
-        """Return a module, by the name that it has in the text."""
+        """Add a module to those that the text names, and return its name in the text."""
         self.modules.add(module)
         return SHORT_NAMES.get(module, module)
 
@@ -150,7 +154,7 @@ class SourceWriter(Visitor):
     kinds = ((Neighbors, neighbors),)
 
     def _by_repr(self, value: Any, module: str) -> str:
-        """Return an object whose repr is a call of its class, with the module or without."""
+        """Return the repr of an object as an expression, with the module ahead of it."""
         text = "NA" if repr(value) == "<NA>" else repr(value)  # of pandas
         zone = getattr(value, "tzinfo", None)
         if module == "builtins":

@@ -72,7 +72,7 @@ def as_csv(records, run):
     table = io.StringIO()
     lines = csv.writer(table, lineterminator="\n")
     lines.writerow(["file", "name", "status", "lower"])
-    lines.writerows([run.linked(r.path), r.name, r.status, r.lower] for r in records)
+    lines.writerows([run.located(r.path), r.name, r.status, r.lower] for r in records)
     return table.getvalue()
 
 
@@ -85,6 +85,6 @@ def test_records_become_lines(pytestconfig, tmp_path, monkeypatch):
     assert write_reports([file], records, pytestconfig) == []
     broken, passed = csv.DictReader(file.read_text().splitlines())
     assert broken["name"] == "noisy_count[eps=1.0]"
-    assert broken["file"].endswith("/shop/stats.py")
+    assert broken["file"].endswith("shop/stats.py")
     assert (broken["status"], broken["lower"]) == ("violated", "1.8909")
     assert (passed["status"], passed["lower"]) == ("no violation", "0.71")
