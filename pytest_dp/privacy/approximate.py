@@ -181,7 +181,10 @@ class AttackAUC(Curve):
 
 @dataclass(frozen=True, repr=False)
 class _Functional(Curve):
-    """A guarantee as a function. Times a factor, every eps and its delta are multiplied by it."""
+    """A guarantee that is stated as a function.
+
+    With a scale, every eps and its delta are multiplied by it.
+    """
 
     function: Callable[[float], float]
     name: str = field(default="", compare=False)
@@ -191,7 +194,7 @@ class _Functional(Curve):
     @cached_property
     @abstractmethod
     def sticks(self) -> tuple[Floats, Floats]:
-        """Many hockey sticks that hold at scale 1."""
+        """The eps and the deltas of many hockey sticks that hold at scale 1."""
 
     @cached_property
     def region(self) -> Region:
@@ -217,7 +220,7 @@ class _Functional(Curve):
         return np.concatenate(shown).reshape(p.shape)
 
     def _largest_broken_scale(self, p: Floats, q: Floats) -> Floats:
-        """Return the scales up to which some hockey stick is broken; infinite if it is at 1e9."""
+        """Return the largest scale at which each event breaks a hockey stick, up to 1e9."""
         import numpy as np
 
         eps, delta = self.sticks
@@ -240,7 +243,7 @@ class _Functional(Curve):
         return np.where(never, np.inf, low)
 
     def group(self, k: int) -> TradeOff | _Functional:
-        """Return what `k` uses in a row allow (Dong, Roth, Su 2022, Theorem 2.14)."""
+        """Return the trade-off function for distance `k` (Dong, Roth, Su 2022, Theorem 2.14)."""
         return self if k == 1 else TradeOff(_Repeated(self, k), self.name and f"{k} x {self.name}")
 
     @property
@@ -324,6 +327,7 @@ class TradeOff(_Functional):
 
 
 def _name(function: Callable[[float], float]) -> str:
+    """Return the name of a function for texts; ``f`` for a lambda."""
     if isinstance(function, _Repeated):
         return f"{function.k} x {_name(function.of.function)}"
     name = getattr(function, "__name__", type(function).__name__)
@@ -331,4 +335,5 @@ def _name(function: Callable[[float], float]) -> str:
 
 
 def _times(scale: float) -> str:
+    """Return a scale as a suffix of a label; empty for 1."""
     return "" if scale == 1 else f"-times={scale:g}"

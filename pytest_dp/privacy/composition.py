@@ -37,10 +37,10 @@ asked at 800 points only: 4e-3. Both are rounded up: what is let pass is short b
 
 
 def implies(stronger: Guarantee, weaker: Guarantee) -> bool:
-    """Return whether every mechanism that keeps the first guarantee is known to keep the second.
+    """Return whether it is known that every mechanism with the first guarantee has the second.
 
-    It does if that is what the first adds up to, used once. False does not mean that something is
-    known to tell them apart.
+    It is if one part with the first guarantee adds up to the second. False does not mean that some
+    mechanism is known to keep the first guarantee alone.
     """
     if stronger == weaker:
         return True
@@ -113,7 +113,7 @@ def compose_profile(parts: Parts) -> PrivacyProfile:
 
 
 def _compose_renyi(claim: RenyiDP, parts: Parts) -> Guarantee:
-    """Return the sums at the orders of a claim; the claim itself if they agree up to rounding."""
+    """Return the sums of divergences at the orders of a claim; the claim if it equals them."""
     sums = {
         order: math.fsum(times * part.renyi_at(order) for part, times in parts)
         for order, _ in claim.bounds
@@ -130,6 +130,7 @@ def _compose_renyi(claim: RenyiDP, parts: Parts) -> Guarantee:
 
 
 def _no_such_claim(claim: Guarantee, parts: Parts, where: str = "") -> str:
+    """Return the message of the error that parts add up to no claim of a notion."""
     shown = ", ".join(f"{times} x ({part})" if times > 1 else f"({part})" for part, times in parts)
     if isinstance(claim, ApproximateDP):
         floor = _leak(parts)
@@ -162,7 +163,10 @@ def _smallest_mu(parts: Parts) -> float:
 
 
 def _scale(claim: Guarantee, parts: Parts) -> float:
-    """Return the smallest multiple of a claim that is nowhere below what the parts add up to."""
+    """Return the smallest multiple of a claim that allows all that parts add up to.
+
+    Infinite above 1e6.
+    """
     whole, _ = _profile(parts)
 
     def is_met(scale: float) -> bool:
@@ -182,7 +186,10 @@ def _scale(claim: Guarantee, parts: Parts) -> float:
 
 
 def _eps(delta: float, parts: Parts) -> tuple[float, float]:
-    """Return the smallest eps that parts add up to beside delta, and how exact it is."""
+    """Return the smallest eps that parts add up to beside delta, and its relative accuracy.
+
+    Infinite if there is none.
+    """
     basic = math.inf
     leaks = math.fsum(times * part.delta for part, times in parts)
     losses = [(part.eps, times) for part, times in parts if part.eps is not None]
@@ -198,7 +205,10 @@ def _eps(delta: float, parts: Parts) -> tuple[float, float]:
 
 
 def _profile(parts: Parts) -> tuple[Callable[[float], float], float]:
-    """Return the smallest known delta of the whole by eps, and the accuracy of this eps."""
+    """Return a function from eps to the smallest known delta of all parts, and its accuracy.
+
+    The accuracy is a relative one, of the eps at a delta.
+    """
     leak = _leak(parts) * (1 + 1e-15)
     without_leaks = [(without_leak(part), times) for part, times in parts]
     coins = [(part.eps, times) for part, times in without_leaks if part.eps]
@@ -224,7 +234,7 @@ def _profile(parts: Parts) -> tuple[Callable[[float], float], float]:
 
 
 def without_leak(part: Guarantee) -> Guarantee:
-    """Return a guarantee without its leak.
+    """Return a guarantee with its delta set to 0.
 
     A pair that is (eps, delta)-private is eps-private except for a leak of delta.
     """
@@ -234,12 +244,12 @@ def without_leak(part: Guarantee) -> Guarantee:
 
 
 def _leak(parts: Parts) -> float:
-    """Return the probability that any of the parts leaks, of which each may with its delta."""
+    """Return the probability that at least one part leaks; each does with its delta."""
     return -math.expm1(math.fsum(times * math.log1p(-part.delta) for part, times in parts))
 
 
 def _by_divergence(parts: Parts) -> Guarantee | None:
-    """Return the sum of bounds on divergences; None unless all parts have one."""
+    """Return the guarantee of the summed divergences; None unless all parts bound them."""
     rho = math.fsum(times * smallest_rho(part) for part, times in parts)
     if rho < math.inf:
         return ZeroConcentratedDP(rho)
@@ -248,6 +258,7 @@ def _by_divergence(parts: Parts) -> Guarantee | None:
 
 
 def _renyi(parts: Parts, orders: set[float]) -> RenyiDP | None:
+    """Return the sums of divergences at some orders; None if all sums are infinite."""
     sums = {
         order: math.fsum(times * part.renyi_at(order) for part, times in parts) for order in orders
     }
@@ -256,7 +267,7 @@ def _renyi(parts: Parts, orders: set[float]) -> RenyiDP | None:
 
 
 def _region(coins: list[tuple[float, int]], rest: Parts) -> Region:
-    """Return the region that the worst pairs of all parts allow together."""
+    """Return the region of the worst pairs of all parts, one after the other."""
     from pytest_dp.privacy.losses import Losses
 
     losses = [Losses.of_region(part.region).times(times) for part, times in rest]
@@ -264,7 +275,7 @@ def _region(coins: list[tuple[float, int]], rest: Parts) -> Region:
 
 
 def _merge_additive_parts(parts: Parts) -> list[tuple[Guarantee, int]]:
-    """Merge parts of each kind whose parameters add up into one."""
+    """Return parts with those of each kind whose parameters add up merged into one."""
     rho = square = 0.0
     merged: list[tuple[Guarantee, int]] = []
     renyi: list[tuple[RenyiDP, int]] = []
@@ -284,6 +295,7 @@ def _merge_additive_parts(parts: Parts) -> list[tuple[Guarantee, int]]:
 
 
 def _losses_of_coins(coins: list[tuple[float, int]]) -> Losses:
+    """Return the losses of all pure parts, one after the other."""
     from pytest_dp.privacy.losses import Losses
 
     losses = [

@@ -64,7 +64,7 @@ class ZeroConcentratedDP(Curve):
         return tuple(Renyi(order, order * self.rho) for order in orders if can_bet(order, self.rho))
 
     def delta_at(self, eps: float) -> float:
-        """Return the smaller delta of two: by the region of coins, and by the best order alone."""
+        """Return the delta at an eps, the smaller of two: by the region, and by the best order."""
 
         def rises(log: float) -> bool:
             order = 1 + math.exp(log)
@@ -123,7 +123,7 @@ def renyi_to_delta(order: float, bound: float, eps: float) -> float:
 
 
 def can_bet(order: float, rho: float) -> bool:
-    """Return whether floats can hold the moment that is bounded."""
+    """Return whether floats hold the moment that a divergence of at most ``order * rho`` bounds."""
     return order * (order - 1) * rho <= LARGEST_EPS
 
 
@@ -238,7 +238,7 @@ class RenyiDP(Curve):
 
     @property
     def bounds(self) -> tuple[tuple[float, float], ...]:
-        """Pairs of an order and its bound, scaled."""
+        """Pairs of an order and its bound in nats, times `scale`."""
         return tuple((order, eps * self.scale) for order, eps in self.orders)
 
     @property
@@ -262,12 +262,12 @@ class RenyiDP(Curve):
         return (least, *(Renyi(order, eps) for order, eps in bounds if can_bet(order, eps / order)))
 
     def delta_at(self, eps: float) -> float:
-        """Return the smaller delta of two: by the region of coins, and by the best order alone."""
+        """Return the delta at an eps, the smaller of two: by the region, and by the best order."""
         by_order = (renyi_to_delta(order, bound, eps) for order, bound in self.bounds)
         return min(self.region.delta_at(eps), *by_order)
 
     def renyi_at(self, order: float) -> float:
-        """Return the bound between given orders, by two of their properties.
+        """Return the bound on the divergence of an order; infinite above all given orders.
 
         Divergences rise with the order, and (order - 1) times a divergence is convex in the order.
         """
@@ -297,7 +297,7 @@ class RenyiDP(Curve):
         return shown
 
     def shown_by_divergence(self, order: float, value: float) -> float:
-        """Return what the divergence proves of larger orders too, where it is no smaller."""
+        """Return what the divergence proves of its order, and of larger ones."""
         units = [unit for bounded, unit in self.units if bounded >= order]
         return max(value, 0.0) / min(units) * (1 - 4e-16) if units else 0.0
 

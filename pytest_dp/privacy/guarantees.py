@@ -26,21 +26,21 @@ LARGEST_EPS = 300.0
 
 
 class HockeyStick(NamedTuple):
-    """P(S) is at most ``exp(eps) Q(S) + delta`` for every event S."""
+    """A bound on events: P(S) is at most ``exp(eps) Q(S) + delta`` for every event S."""
 
     eps: float
     delta: float
 
     def largest_probability(self, q: Any, runs: float = 1.0) -> Any:
-        """Return the largest probability of an event with probability `q` on the other input.
+        """Return the largest P(S) for Q(S) = `q`, or for arrays of them.
 
-        The same for arrays, and for counts of so many runs.
+        For counts in place of probabilities, `runs` is the number of runs.
         """
         return math.exp(self.eps) * q + self.delta * runs
 
 
 class Renyi(NamedTuple):
-    """The Rényi divergence of P from Q is at most `bound`, in nats."""
+    """A bound on the Rényi divergence of P from Q, in nats."""
 
     order: float
     """At least 1; the divergence of order 1 is the Kullback-Leibler divergence."""
@@ -60,7 +60,7 @@ class Guarantee(ABC):
 
     @property
     def parameter(self) -> str:
-        """In which bounds are stated: "eps", "rho", "mu", "rdp", or "scale", a multiple of it."""
+        """The parameter that bounds are stated in: "eps", "rho", "mu", "rdp", "auc" or "scale"."""
         return self._parameter
 
     @property
@@ -75,30 +75,30 @@ class Guarantee(ABC):
 
     @property
     def power(self) -> int:
-        """The parameter grows with this power of how far apart the two inputs are."""
+        """The power of the distance of two inputs with which the parameter grows."""
         return 1
 
     def with_noise_over(self, times: float) -> float:
-        """Return the parameter with noise `times` times smaller than claimed (approximate)."""
+        """Return the parameter if noise is `times` times smaller than claimed (approximate)."""
         return self.claimed * times**self.power
 
     def noise_below(self, value: float) -> float:
-        """Return how many times too small noise is for this parameter value (approximate)."""
+        """Return how many times noise is too small at a value of the parameter (approximate)."""
         return float((value / self.claimed) ** (1 / self.power))
 
     @property
     @abstractmethod
     def region(self) -> Region:
-        """All pairs (Q(S), P(S)) that it allows, cut out by lines."""
+        """All pairs (Q(S), P(S)) that the guarantee allows."""
 
     @property
     @abstractmethod
     def hockey_sticks(self) -> tuple[HockeyStick, ...]:
-        """A few that follow from it, well spread; itself where it is one."""
+        """A few hockey sticks that follow from the guarantee, or all that it is."""
 
     @property
     def divergences(self) -> tuple[Renyi, ...]:
-        """Bounds on divergences to bet against; none where events show all that can be shown."""
+        """Bounds on divergences to bet against; empty if events show all."""
         return ()
 
     @abstractmethod
@@ -164,7 +164,7 @@ class Guarantee(ABC):
 
     @property
     def label(self) -> str:
-        """As in the ids of tests: ``eps=1.0-delta=1e-05``."""
+        """The guarantee as text without spaces, for ids of tests: ``eps=1.0-delta=1e-05``."""
         return str(self).replace(", ", "-")
 
     @property
@@ -210,7 +210,7 @@ def as_given(like: Number, values: Floats) -> Number:
 
 
 def name_argument(name: str) -> str:
-    """Return the name of a guarantee as its last argument, where it has one."""
+    """Return the name of a guarantee as its last argument in code; empty without a name."""
     return f", name={name!r}" if name else ""
 
 
@@ -223,7 +223,7 @@ class WithoutEps(Guarantee):
 
 
 class Curve(WithoutEps):
-    """A guarantee of which all is known by a curve that is computed."""
+    """A guarantee that is computed from a curve, its region."""
 
     @cached_property
     def hockey_sticks(self) -> tuple[HockeyStick, ...]:

@@ -23,7 +23,7 @@ MAX_POINTS = 4_000
 
 @dataclass(frozen=True, slots=True)
 class Losses:
-    """Losses on a lattice, in nats."""
+    """The distribution under P of the privacy loss, on a lattice, in nats."""
 
     start: float
     """The lowest loss."""
@@ -36,17 +36,17 @@ class Losses:
 
     @classmethod
     def of_nothing(cls) -> Losses:
-        """Return losses of two equal distributions: none."""
+        """Return the losses of two equal distributions: 0."""
         return cls(0.0, 0.0, np.ones(1))
 
     @classmethod
     def of_coins(cls, eps: float, times: int) -> Losses:
-        """Return losses of randomised response, the worst pair under pure eps, `times` times."""
+        """Return the losses of `times` runs of randomised response, the worst pair under eps."""
         return cls(-times * eps, 2 * eps, np.exp(logs_of_coins(eps, times)))
 
     @classmethod
     def of_region(cls, region: Region) -> Losses:
-        """Return losses of the pair that attains a region: on each edge the ratio is the slope."""
+        """Return the losses of the pair that attains a region; the slope of an edge is a ratio."""
         corners = -np.diff(region.intercepts) / np.diff(region.slopes)
         widths = -np.diff(np.concatenate([[1.0], corners, [0.0]]))
         losses, p = np.log(region.slopes[1:]), region.slopes[1:] * widths[1:]
@@ -63,7 +63,7 @@ class Losses:
 
     @classmethod
     def _on_lattice(cls, losses: Floats, p: Floats, step: float, infinite: float) -> Losses:
-        """Split each loss between its neighbours on a lattice, so that P and Q stay the same.
+        """Return losses on a lattice: each split between two points so that P and Q stay the same.
 
         Doroshenko, Ghazi, Kamath, Kumar, Manurangsi, "Connect the Dots: Tighter Discrete
         Approximations of Privacy Loss Distributions", PETS 2022.
@@ -77,14 +77,14 @@ class Losses:
         return cls(start, step, sums.astype(float), infinite)
 
     def with_step(self, step: float) -> Losses:
-        """Return these losses on another lattice."""
+        """Return the losses on a lattice with this step."""
         if step == self.step:
             return self
         losses = self.start + self.step * np.arange(len(self.probabilities), dtype=float)
         return self._on_lattice(losses, self.probabilities, step, self.infinite)
 
     def plus(self, other: Losses) -> Losses:
-        """Return the losses of both mechanisms, one after the other."""
+        """Return the losses of two mechanisms, one after the other."""
         left, right = self, other
         step = max(left.step, right.step)
         if left.step and right.step:
@@ -103,9 +103,10 @@ class Losses:
 
     @classmethod
     def trimmed(cls, start: float, step: float, p: Floats, infinite: float) -> Losses:
-        """Make losses without the rarest, which only widen the lattice; it grows with each sum.
+        """Return losses without the rarest ones, which only widen the lattice.
 
-        Rounded to more: those above are taken to be infinite, those below to be the lowest left.
+        Rounded to more: those above are taken to be infinite, those below to be the lowest that
+        stays.
         """
         low, high = np.searchsorted(np.cumsum(p), NEGLIGIBLE_TAIL), len(p)
         high -= int(np.searchsorted(np.cumsum(p[::-1]), NEGLIGIBLE_TAIL))
@@ -124,7 +125,7 @@ class Losses:
         return double.plus(self) if k % 2 else double
 
     def region(self) -> Region:
-        """Return all that the pair allows, taken in both directions."""
+        """Return the region that the pair allows, in both directions."""
         size = len(self.probabilities)
         losses = self.start + self.step * np.arange(size)
         above = np.cumsum(self.probabilities[::-1])[:-1]
@@ -137,7 +138,7 @@ class Losses:
 
 
 def logs_of_coins(eps: float, times: int) -> Floats:
-    """Return log probabilities under P of each number of heads of `times` coins that lose `eps`."""
+    """Return the log probabilities under P of each number of heads of `times` coins."""
     from scipy.special import gammaln
 
     heads = np.arange(times + 1)

@@ -60,7 +60,7 @@ class Region:
 
     @classmethod
     def of_sticks(cls, eps: Floats, delta: Floats) -> Region:
-        """Return the region that hockey sticks allow, in both directions."""
+        """Return the region that hockey sticks allow, in both directions, from shapes (k,)."""
         return cls.below(np.exp(eps), delta)
 
     def largest_probability(self, q: Floats) -> Floats:
@@ -76,14 +76,14 @@ class Region:
         return min(float(np.interp(slope, self.slopes, self.intercepts)) * (1 + ROUNDING), 1.0)
 
     def sticks(self) -> tuple[Floats, Floats]:
-        """Return all of its hockey sticks with eps >= 0, the first at 0."""
+        """Return the eps and the deltas of all its hockey sticks with eps >= 0, the first at 0."""
         beyond = self.slopes > 1
         eps = np.concatenate([[0.0], np.log(self.slopes[beyond])])
         delta = np.concatenate([[self.delta_at(0.0)], self.intercepts[beyond] * (1 + ROUNDING)])
         return eps, delta
 
     def spread(self) -> list[tuple[float, float]]:
-        """Choose a few hockey sticks, from the delta at eps = 0 to the lowest delta."""
+        """Return a few of its hockey sticks as (eps, delta), spread by `DELTA_LEVELS`."""
         eps, delta = self.sticks()
         asked = np.maximum(np.array(DELTA_LEVELS) * delta[0], delta[-1])
         chosen = sorted({int(np.argmax(delta <= level)) for level in asked})
@@ -91,7 +91,7 @@ class Region:
 
 
 def round_up_probabilities(p: Floats) -> Floats:
-    """Return probabilities that are a little larger, seen from 0 as from 1."""
+    """Return probabilities that are larger by more than rounding errors, at most 1."""
     return np.minimum(p + 1e-12 * np.minimum(p, 1 - p) + 1e-15 * p, 1.0)
 
 
@@ -117,7 +117,7 @@ def _is_above(
 
 
 def sampled_profile(function: Callable[[float], float]) -> tuple[Floats, Floats]:
-    """Return a profile at many eps, most of them where it falls."""
+    """Return many eps, most where a profile falls, and its deltas; calls the function for each."""
     coarse = [0.0, *np.geomspace(1e-4, ASKED, 60).tolist()]
     delta = [float(function(eps)) for eps in coarse]
     floor = max(delta[-1], 1e-30)
@@ -129,7 +129,7 @@ def sampled_profile(function: Callable[[float], float]) -> tuple[Floats, Floats]
 
 
 def quantile_grid() -> list[float]:
-    """Return where trade-off functions are evaluated: densely near 0 and 1."""
+    """Return the type I errors at which trade-off functions are called: densely near 0 and 1."""
     small = np.geomspace(1e-15, 0.5, 400).tolist()
     return sorted({0.0, *small, *(1 - q for q in small), 1.0})
 
@@ -194,6 +194,7 @@ def concentration(p: Floats, q: Floats) -> Floats:
 
 
 def _concentration(p: Floats, q: Floats) -> Floats:
+    """Return `concentration` in one direction."""
     with np.errstate(all="ignore"):
         loss = _log_ratio(p, q)
         widest = np.log(np.clip(loss / renyi(p, q, 1.0), 1.0, 1e9))
@@ -207,7 +208,7 @@ def _concentration(p: Floats, q: Floats) -> Floats:
 
 
 def _smallest(function: Callable[[Floats], Floats], low: Floats, high: Floats) -> Floats:
-    """Return about where functions are smallest in [low, high], elementwise, by finer grids."""
+    """Return about where functions are smallest in [low, high], elementwise, by four grids."""
     shares = np.linspace(0.0, 1.0, 25).reshape(-1, *(1,) * low.ndim)
     for _ in range(4):
         grid = low + shares * (high - low)
@@ -260,7 +261,7 @@ def tangents(q: Floats, order: Floats, bound: Floats) -> tuple[Floats, Floats]:
 
 
 def probabilities(count: int = 800) -> Floats:
-    """Return where lines are drawn: evenly in units of a normal quantile, down to 1e-40."""
+    """Return the q at which lines touch: evenly in units of a normal quantile, down to 1e-40."""
     return np.exp(-(np.linspace(0.05, 9.6, count)[::-1] ** 2))
 
 

@@ -33,10 +33,10 @@ _MAX_PARAMETERS = {"eps": LARGEST_EPS, "rho": LARGEST_EPS, "mu": 24.0}
 
 
 def read_guarantee(keywords: Mapping[str, Any]) -> Guarantee:
-    """Return the guarantee that keywords state.
+    """Return the guarantee that keywords of a claim state.
 
-    Keywords of no notion, and those that are None, are passed over. Raises ClaimError if they state
-    none, or several, or one that no mechanism can keep or every mechanism keeps.
+    Keywords of no notion, and those that are None, are ignored. Raises ClaimError if they state
+    none, or several, or a guarantee that no mechanism can keep or every mechanism keeps.
     """
     stated = {name: value for name, value in keywords.items() if value is not None}
     notions = [name for name in STATED if name in stated]
@@ -61,10 +61,12 @@ def read_guarantee(keywords: Mapping[str, Any]) -> Guarantee:
 
 
 def _join_names(names: tuple[str, ...]) -> str:
+    """Return keywords as a list in a sentence."""
     return ", ".join(f"{name}=" for name in names[:-1]) + f" and {names[-1]}="
 
 
 def _is_number(value: object) -> bool:
+    """Return whether an object is a real number, and no Boolean."""
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
@@ -87,6 +89,7 @@ def of_group(read: Guarantee, k: int) -> Guarantee:
 
 
 def _approximate(eps: Any, delta: Any) -> Guarantee:
+    """Return the guarantee of eps= and delta=; raises ClaimError."""
     delta = _delta(delta)
     if _is_number(eps) and eps == 0 and delta > 0:
         return ApproximateDP(0.0, delta)
@@ -94,12 +97,14 @@ def _approximate(eps: Any, delta: Any) -> Guarantee:
 
 
 def _delta(delta: Any) -> float:
+    """Return delta as a float; raises ClaimError unless it is from 0 to below 1."""
     if not _is_number(delta) or not 0 <= delta < 1:
         raise invalid("delta", delta, "Allowed: a number from 0 to below 1, such as 1e-6.")
     return float(delta)
 
 
 def _positive(name: str, value: Any, example: str, limit: float) -> float:
+    """Return a parameter as a float; raises ClaimError unless it is above 0 and at most `limit`."""
     if not _is_number(value) or not 0 < value <= limit:
         unit = ", in nats" if name == "eps" else ""
         zero = " Beside delta > 0, eps may be 0." if name == "eps" and value == 0 else ""
@@ -111,22 +116,16 @@ def _positive(name: str, value: Any, example: str, limit: float) -> float:
     return float(value)
 
 
-def _read_concentrated(rho: Any, delta: Any) -> Guarantee:
-    return ZeroConcentratedDP(_positive("rho", rho, "0.5", LARGEST_EPS), delta=_delta(delta))
-
-
 def _area(auc: Any, _: Any) -> Guarantee:
+    """Return the guarantee of auc=; raises ClaimError."""
     if not _is_number(auc) or not 0.5 < auc < 1:
         allowed = "a number above 0.5, as of a coin, and below 1, which every attack keeps"
         raise invalid("auc", auc, f"Allowed: {allowed}, such as 0.6.")
     return AttackAUC(float(auc))
 
 
-def _gaussian(mu: Any, _: Any) -> Guarantee:
-    return GaussianDP(_positive("mu", mu, "1.0", _MAX_PARAMETERS["mu"]))
-
-
 def _of_value(value: Any, _: Any) -> Guarantee:
+    """Return the guarantee of guarantee=, checked; raises ClaimError."""
     if not isinstance(value, Guarantee) or type(value) in _BY_NUMBER:
         number = f" Write eps={value!r}." if _is_number(value) else ""
         raise invalid(
@@ -145,6 +144,7 @@ def _of_value(value: Any, _: Any) -> Guarantee:
 
 
 def _renyi(given: RenyiDP) -> Guarantee:
+    """Return Rényi privacy with its orders checked and sorted; raises ClaimError."""
     allowed = (
         "Allowed: an order with its eps, RenyiDP({8: 0.5}), or several, {2: 0.1, 8: 0.5}; "
         "orders are finite and above 1, each eps finite and above 0, and one of them at most "
@@ -168,12 +168,13 @@ def _renyi(given: RenyiDP) -> Guarantee:
 
 
 def _profile(profile: PrivacyProfile) -> Guarantee:
-    """Return a profile that some mechanism has, both directions taken together.
+    """Return a profile, checked; raises ClaimError if no mechanism has it.
 
-    A function is one exactly if it lies in [0, 1], falls, is convex in e^eps, and falls at 0 by at
-    most (1 - delta)/2 for each unit of e^eps: if it is nowhere above what its own hockey sticks
-    imply (Zhu, Dong, Wang, "Optimal Accounting of Differential Privacy via Characteristic
-    Function", AISTATS 2022, for one direction). There is some room for rounded numbers.
+    Both directions are taken together. A function is a profile exactly if it lies in [0, 1], falls,
+    is convex in e^eps, and falls at 0 by at most (1 - delta)/2 for each unit of e^eps: if it is
+    nowhere above what its own hockey sticks imply (Zhu, Dong, Wang, "Optimal Accounting of
+    Differential Privacy via Characteristic Function", AISTATS 2022, for one direction). Rounded
+    numbers are allowed some error.
     """
     from pytest_dp.privacy.regions import Region
 
@@ -194,6 +195,7 @@ def _profile(profile: PrivacyProfile) -> Guarantee:
 
 
 def _tradeoff(tradeoff: TradeOff) -> Guarantee:
+    """Return a trade-off function, checked; raises ClaimError if no mechanism has it."""
     from pytest_dp.privacy.regions import quantile_grid
 
     asked = quantile_grid()
@@ -219,7 +221,7 @@ def _tradeoff(tradeoff: TradeOff) -> Guarantee:
 
 
 def _call_user_function(given: Guarantee, values: Callable[[], Any]) -> Any:
-    """Call a user's function; raise an error that says what it raised."""
+    """Return ``values()``; raises ClaimError in place of what a user's function raises."""
     try:
         return values()
     except Exception as error:
@@ -230,6 +232,7 @@ def _call_user_function(given: Guarantee, values: Callable[[], Any]) -> Any:
 
 
 def _check_probabilities(given: Guarantee, of: str, points: list[tuple[float, float]]) -> None:
+    """Raise ClaimError if some value of a function is outside of [0, 1]."""
     for at, value in points:
         if not 0 <= value <= 1:
             raise ClaimError(
@@ -240,8 +243,10 @@ def _check_probabilities(given: Guarantee, of: str, points: list[tuple[float, fl
 
 _READERS: Mapping[str, Callable[[Any, Any], Guarantee]] = {
     "eps": _approximate,
-    "rho": _read_concentrated,
-    "mu": _gaussian,
+    "rho": lambda rho, delta: ZeroConcentratedDP(
+        _positive("rho", rho, "0.5", LARGEST_EPS), delta=_delta(delta)
+    ),
+    "mu": lambda mu, _: GaussianDP(_positive("mu", mu, "1.0", _MAX_PARAMETERS["mu"])),
     "guarantee": _of_value,
     "auc": _area,
 }
@@ -374,12 +379,14 @@ def pure_to_gdp(eps: float) -> float:
 
 
 def _checked_eps(eps: float) -> float:
+    """Return eps as a float; raises ClaimError unless it is from 0 to `2 * LARGEST_EPS`."""
     if not 0 <= eps <= 2 * LARGEST_EPS:
         raise ClaimError(f"Invalid eps={eps!r}. Allowed: from 0 to {2 * LARGEST_EPS:g}, in nats.")
     return float(eps)
 
 
 def _checked_delta(delta: float) -> float:
+    """Return delta as a float; raises ClaimError unless it is from 0 to below 1."""
     if not 0 <= delta < 1:
         raise ClaimError(f"Invalid delta={delta!r}. Allowed: from 0 to below 1, such as 1e-6.")
     return float(delta)

@@ -33,7 +33,7 @@ numbers."""
 
 
 class Part(NamedTuple):
-    """A quantity of what stands in the texts at a place."""
+    """A quantity of what is parsed from the texts at a place."""
 
     place: str
     parser: str
@@ -43,11 +43,16 @@ class Part(NamedTuple):
 
 
 def _container(text: str) -> Any:
+    """Return the dictionary or list that a JSON text holds; None for other JSON."""
     parsed = json.loads(text)
     return parsed if isinstance(parsed, dict | list) else None
 
 
 def _rows(text: str) -> list[list[str]] | None:
+    """Return the rows of comma-separated values, of one width of at least two.
+
+    None for other texts, and for a single row without a number, which is a sentence.
+    """
     rows = list(csv.reader(text.splitlines()))
     if not rows or len(rows[0]) < 2 or len({len(row) for row in rows}) > 1:
         return None
@@ -55,18 +60,22 @@ def _rows(text: str) -> list[list[str]] | None:
 
 
 def _is_number(cell: str) -> bool:
+    """Return whether a cell is a number."""
     return _try_to_parse(float, cell) is not None
 
 
 def _date(text: str) -> dt.date | None:
+    """Return the date that a text like ``2020-01-31`` is; None for other texts."""
     return dt.date.fromisoformat(text) if re.fullmatch(r"\d{4}-\d\d-\d\d", text) else None
 
 
 def _moment(text: str) -> dt.datetime | None:
+    """Return the date and time that a text in ISO 8601 is; None for other texts."""
     return dt.datetime.fromisoformat(text) if re.match(r"\d{4}-\d\d-\d\d[T ]\d\d", text) else None
 
 
 def _query(text: str) -> dict[str, list[str]] | None:
+    """Return the query of a URL, as lists of values by name; None for texts that are no URL."""
     return parse_qs(urlsplit(text).query) if re.match(r"\w+://\S*\?", text) else None
 
 
@@ -85,17 +94,17 @@ _NAME = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|\boutput\b""")
 
 
 def word_parsed(part: Part, text: str) -> str:
-    """Reword a text about an output as one about what is parsed from it."""
+    """Return a text about an output, reworded as one about what is parsed from a place."""
     return rename_output(text, PARSERS[part.parser][1].format(part.place))
 
 
 def rename_output(text: str, name: str) -> str:
-    """Put another name for the output into a text about it."""
+    """Return a text about an output with another name in place of ``output``."""
     return _NAME.sub(lambda found: found[1] or name, text)
 
 
 def parsers_of(place: str, table: Table) -> Iterator[str]:
-    """Yield the parser of which most different texts at a place can be read, if there is one."""
+    """Yield the first parser that reads nearly all different texts at a place, if any does."""
     codes = np.unique(table.leaf(place)[1])
     kinds = list(table.levels)
     texts = sum(kinds[code][0] in TEXTS for code in codes.tolist() if code >= 0)
@@ -106,14 +115,14 @@ def parsers_of(place: str, table: Table) -> Iterator[str]:
 
 
 def inside(parser: str, table: Table) -> Table:
-    """Return a table of the parsed texts, with a row for each different text of a table."""
+    """Return the table of what is parsed from the different texts of a table."""
     return _parse_texts(parser, table)[0]
 
 
 def _parse_texts(parser: str, table: Table) -> tuple[Table, Ints]:
-    """Return a table of parsed texts, and its row by code of the text.
+    """Return the table of what is parsed from texts, and its row for each code of a text.
 
-    -1 if it cannot be parsed.
+    A row is -1 if the text cannot be parsed. Cached in the table of outputs.
     """
     key = "parsed", parser
     if key not in table.readings:
@@ -130,7 +139,10 @@ def _parse_texts(parser: str, table: Table) -> tuple[Table, Ints]:
 
 
 def parse_text(text: str | bytes) -> tuple[Callable[[str], str], Any] | None:
-    """Parse a text, and return how its parts are written; None if it is only a text."""
+    """Parse a text by the first parser that can, and return how its code is written, and the value.
+
+    None if no parser can.
+    """
     readers = {"number": (float, "float({})"), **PARSERS}
     for parse, template in readers.values():
         value = _try_to_parse(parse, text)
@@ -140,6 +152,7 @@ def parse_text(text: str | bytes) -> tuple[Callable[[str], str], Any] | None:
 
 
 def _try_to_parse(parse: Callable[[str], Any], text: Any) -> Any:
+    """Return what a parser makes of a text; None if it raises an error for other texts."""
     try:
         return parse(text)
     except (ValueError, TypeError, RecursionError, csv.Error):  # bytes are not all that texts are
@@ -147,14 +160,14 @@ def _try_to_parse(parse: Callable[[str], Any], text: Any) -> Any:
 
 
 def column(part: Part, table: Table) -> tuple[Floats, Ints]:
-    """Return numbers that stand there, and codes: absent where there is none."""
+    """Return the numbers of a part in each output, and codes: absent if there is none."""
     known, row = _parse_texts(part.parser, table)
     numbers, codes = part.inner.columns(known)
     return _of_outputs(numbers, np.where(codes == NUMBER, NUMBER, ABSENT), part, table, row)
 
 
 def test_condition(part: Part, table: Table) -> tuple[Floats, Ints]:
-    """Return 1 where a condition holds of the parsed text, and 0 where not."""
+    """Return 1 for outputs whose parsed text meets the condition of a part, else 0, and codes."""
     parsed, row = _parse_texts(part.parser, table)
     holds = part.inner.mask(parsed).astype(np.float64)
     return _of_outputs(holds, np.full(len(holds), NUMBER), part, table, row)
@@ -163,7 +176,10 @@ def test_condition(part: Part, table: Table) -> tuple[Floats, Ints]:
 def _of_outputs(
     numbers: Floats, codes: Ints, part: Part, table: Table, row: Ints
 ) -> tuple[Floats, Ints]:
-    """Return for each output what is known of its text."""
+    """Return numbers and codes of outputs, given those of parsed texts; absent without one.
+
+    `row` has the row of the parsed text, by code of the text.
+    """
     at = row[table.leaf(part.place)[1]]
     numbers, codes = np.append(numbers, np.nan), np.append(codes, ABSENT)  # -1 is the last
     return numbers[at], codes[at]
@@ -181,7 +197,7 @@ KINDS.update(
 
 
 def parsed_features(sample: Sample) -> list[Feature]:
-    """Return features of texts that can be parsed: numbers, texts that recur, other readings."""
+    """Return features of texts that can be parsed: numbers, categories and keys in them."""
     found, table = [], sample.table
     for place in [feature.argument for feature in sample.leaves] if table.levels else ():
         for parser in parsers_of(place, table) if readings(place, table) else ():
@@ -195,16 +211,19 @@ def parsed_features(sample: Sample) -> list[Feature]:
 
 
 def _is_plain(inner: Feature) -> bool:
-    """Return whether a person would ask for this feature of a parsed text first.
+    """Return whether a feature of a parsed text is not already one of the text itself.
 
-    All others are features of the text itself.
+    Numbers, lengths, keys, aspects and nested parsed texts are not.
     """
     is_number = inner.kind == "reading" and inner.argument.what == "float"
     return is_number or inner.kind in ("leaf", "len", "key", "aspect", *_PARSED)
 
 
 def _parsed_quantities(inner: Feature, parsed: Table) -> Iterator[tuple[str, str, Any]]:
-    """Yield what to ask of a feature of parsed texts: its number, or which category it is."""
+    """Yield kind, text and argument of what to ask of a feature of parsed texts.
+
+    Its number, or for each of a few categories whether it is that one.
+    """
     codes = inner.columns(parsed)[1]
     if (codes == NUMBER).any():
         is_test = inner.of_kind.test

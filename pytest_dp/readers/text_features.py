@@ -61,7 +61,7 @@ _Reader = Callable[[Content, Any], float]
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A number that is read out of the category at a place."""
+    """A number that is read out of the text, or other category, at a place."""
 
     place: str
     family: str
@@ -71,7 +71,7 @@ class Reading:
     argument: str | int = 0
 
     def values(self, table: Table) -> Floats:
-        """Return its value for every output, shape (n,); NaN where there is nothing to read."""
+        """Return the number for every output, shape (n,); NaN if there is nothing to read."""
         key = self.family, self.what, self.argument
         if key not in table.readings:
             read = np.full(len(table.levels) + 2, np.nan)  # the last two are for no category
@@ -84,7 +84,7 @@ class Reading:
 
     @property
     def is_test(self) -> bool:
-        """True if its values are 0 and 1, for false and true."""
+        """True if all values are 0 and 1, for false and true."""
         return self.what in ("is", "has", "starts")
 
     @property
@@ -102,7 +102,7 @@ class Reading:
 
 
 def _contents(table: Table, family: str) -> list[Content | None]:
-    """Return by code what the categories of one family hold; None for all others."""
+    """Return what the categories of one family hold, by code; None for all other categories."""
     if family not in table.readings:
         table.readings[family] = [_content(family, *category) for category in table.levels]
     contents: list[Content | None] = table.readings[family]
@@ -110,6 +110,7 @@ def _contents(table: Table, family: str) -> list[Content | None]:
 
 
 def _content(family: str, kind: str, value: Any) -> Content | None:
+    """Return what a category holds for a family of readings; None if it is of another family."""
     match family:
         case "str" | "int":
             return value if kind == family else None
@@ -124,7 +125,10 @@ def _content(family: str, kind: str, value: Any) -> Content | None:
 
 
 def readings(place: str, table: Table) -> list[Reading]:
-    """Choose what to read out of the categories at a place."""
+    """Return what to read out of the categories at a place.
+
+    Nothing if there are few categories and each recurs: then they say all by themselves.
+    """
     codes = table.leaf(place)[1]
     codes = codes[codes >= 0]
     counts = np.bincount(codes)
@@ -148,15 +152,17 @@ _Wanted = list[tuple[str, Any]]
 
 
 def _readings_of_integers(_: list[int]) -> _Wanted:
+    """Return kinds and arguments of readings for whole numbers beyond floats."""
     return [("float", 0), *(("modulo", modulus) for modulus in (2, 10, 1_000, 2**32))]
 
 
 def _readings_of_kinds(kinds: list[str]) -> _Wanted:
+    """Return a reading for each kind of exception."""
     return [("is", kind) for kind in sorted(set(kinds))]
 
 
 def readings_of_texts(texts: list[str]) -> _Wanted:
-    """Choose what to read out of texts such as these, with the arguments for `read`."""
+    """Return kinds, keys of `READERS`, and arguments of readings for texts like these."""
     wanted: _Wanted = []
     longest = max(map(len, texts))
     if min(map(len, texts)) < longest:
@@ -178,12 +184,13 @@ def readings_of_texts(texts: list[str]) -> _Wanted:
 
 
 def _often(counts: Counter[str], of: int) -> list[str]:
-    """Return the items that many texts have, the commonest first."""
+    """Return the items that at least two texts, and `MIN_SHARE` of all, have; commonest first."""
     common = [text for text, n in counts.items() if n >= max(2, MIN_SHARE * of)]
     return sorted(common, key=lambda text: (-counts[text], text))[:MAX_WORDS]
 
 
 def _as_float(content: Content, _: Any) -> float:
+    """Return a text or number as a float; NaN for a text that is no number."""
     try:
         return float(content)
     except ValueError:
@@ -193,11 +200,13 @@ def _as_float(content: Content, _: Any) -> float:
 
 
 def _number(text: str, which: int) -> float:
+    """Return the number that stands in a text at this position among its numbers, or NaN."""
     numbers = NUMBERS_IN.findall(text)
     return float(numbers[which]) if which < len(numbers) else np.nan
 
 
 def _character(text: str, at: int) -> float:
+    """Return the code of the character at a position of a text, or NaN."""
     return float(ord(text[at])) if -len(text) <= at < len(text) else np.nan
 
 
@@ -236,7 +245,10 @@ KINDS.update(_KINDS)
 
 
 def text_features(sample: Sample) -> list[Feature]:
-    """Return features that are read out of categories that hardly ever recur."""
+    """Return features that are read out of categories which hardly ever recur.
+
+    The readings in `ESSENTIAL`, then tests, then all others; `MAX_FEATURES` of each group.
+    """
     essential, tests, others = list[Feature](), list[Feature](), list[Feature]()
     for feature in sample.leaves if sample.table.levels else ():
         for reading in readings(feature.argument, sample.table):
