@@ -44,7 +44,7 @@ from pytest_dp.running.deadline import Deadline, OutOfTime
 from pytest_dp.running.generators import Purpose
 from pytest_dp.statistics.event_bets import rank_for
 from pytest_dp.statistics.ledger import BetRecord, Ledger, suspicion
-from pytest_dp.statistics.power import DELTAS, PlannedBets, rarest_leak
+from pytest_dp.statistics.power import PlannedBets
 
 CHECK_GROWTH = 1.15
 """Growth of the samples between two looks whether to stop. Larger: audits go on for longer;
@@ -298,16 +298,10 @@ class BettingAudit:
         """The losses that would have been caught by now, with 95 % power, on the claim's pairs."""
         return find_detection_power(self.queue.seen_given, self.plan_bets())
 
-    def could_see_delta(self, times: float) -> bool:
-        """Return whether `times` times the runs would show leaks ten times as likely as delta."""
-        return rarest_leak(self.plan_bets(times)) <= DELTAS * self.session.guarantee.delta
-
     def plan_bets(self, times: float = 1.0) -> PlannedBets:
         """Return the bets to expect on `times` times the outputs of the worst pair of inputs."""
-        pairs, alpha = (
-            times * outputs_on_worst_pair(self.queue),
-            self.share * self.session.budget.alpha,
-        )
+        alpha = self.share * self.session.budget.alpha
+        pairs = times * outputs_on_worst_pair(self.queue)
         return PlannedBets(self.session.guarantee, pairs, alpha)
 
     def refit(self, state: PairState) -> None:

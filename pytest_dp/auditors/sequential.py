@@ -49,7 +49,7 @@ from pytest_dp.running.chunks import Input
 from pytest_dp.running.coupling import TRIAL_RUNS, CannotCouple
 from pytest_dp.running.deadline import OutOfTime
 from pytest_dp.running.generators import Purpose
-from pytest_dp.statistics.power import DELTAS, differs, would_show
+from pytest_dp.statistics.power import DELTAS, differs, rarest_leak, would_show
 
 NO_DIFFERENCE = (
     "with the same random numbers, both inputs of every pair gave the same outputs: do the inputs "
@@ -263,8 +263,8 @@ def _of_delta(bets: BettingAudit, caught: DetectionPower) -> dict[str, Any]:
     fields = {"may_lose": caught.now, "rarest": caught.rarest, "misses_delta": False}
     if caught.sees_delta(session.guarantee):
         return fields
-    runs = session.settings.max_samples
-    fields["misses_delta"] = bets.could_see_delta(runs / max(2 * bets.drawn, 1))
+    with_all_samples = bets.plan_bets(session.settings.max_samples / max(2 * bets.drawn, 1))
+    fields["misses_delta"] = rarest_leak(with_all_samples) <= DELTAS * session.guarantee.delta
     more = "more" if fields["misses_delta"] else "no affordable number of"
     session.sampler.note(
         f"leaks {DELTAS} times as likely as delta={session.guarantee.delta:g} may go unseen: "
