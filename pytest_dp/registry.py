@@ -30,7 +30,7 @@ _PARTS: dict[Kind, dict[str, Any]] = {
     "oracle": {"known": "pytest_dp.known_losses.analytic_check:find_losses"},
     "search": {
         "inputs": "pytest_dp.proposers",
-        "gradient": "pytest_dp.methods.gradient:ByGradients",
+        "gradient": "pytest_dp.methods.dpfinder:ByGradients",
         "symbolic": "pytest_dp.proposers.proposing:BySymbols",
     },
     "explainer": {"blame": "pytest_dp.explain:explain"},

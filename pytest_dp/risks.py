@@ -1,4 +1,4 @@
-"""How much membership games tell of records, without a claim: `membership_risk`."""
+"""Membership games without a claim: `membership_risk` estimates how well attacks do."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.basics.arrays import Floats
-from pytest_dp.basics.errors import ClaimError, MechanismError, invalid
+from pytest_dp.basics.errors import ClaimError, invalid
 from pytest_dp.basics.reprs import SHORT_LENGTH, on_one_line
 from pytest_dp.claiming.claim import Arguments, expand
 from pytest_dp.claiming.method_settings import Membership
@@ -20,9 +20,8 @@ from pytest_dp.claiming.setting_fields import read_whole_number
 from pytest_dp.claiming.settings import seed_of
 from pytest_dp.data.equality import key
 from pytest_dp.data.types import type_of
-from pytest_dp.methods.membership import seen_of
-from pytest_dp.methods.membership_attacks import RAISED, learn_attack, shown_of
-from pytest_dp.outputs.raised import Raised
+from pytest_dp.methods.membership import both_sides, example_output, seen_of
+from pytest_dp.methods.membership_attacks import RAISED, cross_fitted_area, shown_of
 from pytest_dp.pairs import resolve_promise
 from pytest_dp.pairs.resolving import resolve_data
 from pytest_dp.pairs.targets import Target
@@ -31,12 +30,11 @@ from pytest_dp.running.chunks import Input
 from pytest_dp.running.deadline import Deadline, OutOfTime, ended_if_hung
 from pytest_dp.running.generators import Purpose, claim_seed
 from pytest_dp.running.sampler import Sampler, SampleRequest
-from pytest_dp.statistics.guessing_bounds import area
 
 MIN_RUNS = 8
 """Runs of the training, at least. With fewer, half of them may hold no record."""
 UNTESTED_AUC = 0.9
-"""An AUC that is claimed and never tested: a claim has to have one."""
+"""An AUC for the claim that reads the keywords; it is never tested."""
 
 Areas = tuple[float, float]
 """An AUC and its standard error."""
@@ -127,7 +125,7 @@ class MissRate:
     Attributes
     ----------
     missed, high : int
-        So many of so many records.
+        How many records the traditional game misses, and how many are at high risk.
     """
 
     missed: int
@@ -251,10 +249,10 @@ def membership_risk(  # noqa: PLR0913  each is a keyword that a user may write
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """How each game is played."""
+    """The settings that all games share."""
 
     about: tuple[Any, Sequence[tuple[int, Any, Any]]]
-    """The data, and the targets as of `shown_of`."""
+    """The data, and the targets as `shown_of` takes them."""
     attack: tuple[Any, Any, Any]
     """The user's score, features and classifier."""
     seed: int
@@ -265,7 +263,10 @@ class _Plan:
 
 @dataclass(frozen=True, slots=True)
 class _Drawing:
-    """A mechanism on data of which all but the target record is drawn for each run."""
+    """A mechanism whose data is drawn from a population for each run, but for the target record.
+
+    Its input is the position of the target record, or -1 for data without a target.
+    """
 
     call: Call
     population: Any
@@ -287,7 +288,7 @@ class _Drawing:
 
 
 def _others(population: Any, data: Any, targets: Sequence[Target]) -> Any:
-    """Return the population without the target records."""
+    """Return the population without the target records; raise ClaimError if nothing is left."""
     kind, own = type_of(population), type_of(data)
     if kind is None or kind is not own or kind.detail(population) != kind.detail(data):
         raise invalid("population", population, "Allowed: a dataset of the type of data=.")
@@ -299,48 +300,27 @@ def _others(population: Any, data: Any, targets: Sequence[Target]) -> Any:
 
 
 def _areas(call: Call, inputs: Sequence[Any], sign: int, plan: _Plan) -> list[Areas]:
-    """Return the AUC of each game; the first input takes part in all games.
+    """Run the mechanism, and return the AUC of each game; the first input is for all games.
 
-    `sign` is 1 if the first one has the records, and -1 if it has none of them.
+    `sign` is 1 if the first input has the records, and -1 if it has none of them.
     """
     (data, targets), (score, features, classifier) = plan.about, plan.attack
-    seed, deadline, items = plan.seed, plan.deadline, list(map(Input, inputs))
-    sampler = Sampler(call, seed, plan.n_jobs, plan.n_jobs > 1)
+    items = list(map(Input, inputs))
+    sampler = Sampler(call, plan.seed, plan.n_jobs, plan.n_jobs > 1)
     with closing(sampler):
-        sampler.warm_up(items[0], deadline)
-        some = sampler.draw([SampleRequest(items[0], 2, (Purpose.CHOICE, 0))], deadline)[0]
-        example = next((output for output in some if not isinstance(output, Raised)), None)
-        if example is None:
-            raise MechanismError(f"{sampler.name} raised in all runs. The first:\n{some[0].trace}")
-        shown = shown_of(example, data, targets, seed, score, features)
-        draws = [
-            SampleRequest(item, plan.runs, (Purpose.SEARCH, at)) for at, item in enumerate(items)
-        ]
-        seen = seen_of(sampler, shown, draws, deadline)
+        sampler.warm_up(items[0], plan.deadline)
+        example = example_output(sampler, items, plan.deadline)
+        shown = shown_of(example, data, targets, plan.seed, score, features)
+        draws = [SampleRequest(item, plan.runs, (Purpose.BET, at)) for at, item in enumerate(items)]
+        drawn = seen_of(sampler, shown, draws, plan.deadline)
     labels = () if shown is None else (*shown.labels, RAISED)
     found = []
     for at in range(len(targets)):
-        both = seen[0], seen[at + 1]
-        sides = (both if shown is None else (both[0][:, at], both[1][:, 0]))[::sign]
-        found.append(_crossed_over(sides[0], sides[1], labels, classifier, seed))
+        inside, outside = both_sides(drawn, at, shown)[::sign]
+        found.append(cross_fitted_area(inside, outside, labels, classifier, plan.seed))
     return found
 
 
-def _crossed_over(
-    inside: Any, outside: Any, labels: Sequence[str], classifier: Any, seed: int
-) -> Areas:
-    """Return the mean area of two halves, each scored by what was learned from the other."""
-    middle = len(inside) // 2
-    found = []
-    for known, held_out in (
-        (slice(middle), slice(middle, None)),
-        (slice(middle, None), slice(middle)),
-    ):
-        learned = learn_attack(inside[known], outside[known], labels, classifier, seed)
-        found.append(area(learned.score(inside[held_out]), learned.score(outside[held_out])))
-    (one, error), (other, error2) = found
-    return (one + other) / 2, math.hypot(error, error2) / 2
-
-
 def _write_area(found: Areas) -> str:
+    """Return an AUC and its standard error as text."""
     return f"{found[0]:.3f} +- {found[1]:.3f}"

@@ -43,7 +43,7 @@ Kind = Literal["pandas", "polars", "dict"]
 
 
 def numbers(low: float, high: float, *, nan: bool = False) -> SearchStrategy[Any]:
-    """Return numbers between two ends, these included: whole ones if both ends are.
+    """Return a strategy for numbers from `low` to `high`: whole numbers if both ends are whole.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def numbers(low: float, high: float, *, nan: bool = False) -> SearchStrategy[Any
 
 
 def categories(values: Iterable[Any], *, missing: bool = False) -> SearchStrategy[Any]:
-    """Return one of some values.
+    """Return a strategy for one of the values.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def categories(values: Iterable[Any], *, missing: bool = False) -> SearchStrateg
 
 
 def records(*fields: SearchStrategy[Any], **columns: SearchStrategy[Any]) -> SearchStrategy[Any]:
-    """Return records: tuples of unnamed fields, or dicts of named ones.
+    """Return a strategy for records: tuples of unnamed fields, or dicts of named fields.
 
     Examples
     --------
@@ -113,7 +113,7 @@ def tables(
     max_size: int | None = None,
     kind: Kind | None = None,
 ) -> SearchStrategy[Any]:
-    """Return tables with records as rows, with the same dtypes in all of them, empty ones included.
+    """Return a strategy for tables with records as rows, all with equal dtypes, empty ones too.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def tables(
 def histograms(
     bins: int | Sequence[Any], *, max_count: int = 1_000
 ) -> SearchStrategy[list[int]] | SearchStrategy[dict[Any, int]]:
-    """Return counts: a list of this length, or a dict with one for each label.
+    """Return a strategy for counts: a list of this length, or a dict with a count for each label.
 
     Parameters
     ----------
@@ -168,7 +168,7 @@ def histograms(
 
 
 def _dicts_in_order(columns: Mapping[Any, SearchStrategy[Any]]) -> SearchStrategy[dict[Any, Any]]:
-    """Draw dicts whose entries come in one order, which `st.fixed_dictionaries` shuffles."""
+    """Return a strategy for dicts with their entries in order; `st.fixed_dictionaries` shuffles."""
     names = list(columns)
     return st.tuples(*columns.values()).map(lambda values: dict(zip(names, values, strict=True)))
 
@@ -176,7 +176,7 @@ def _dicts_in_order(columns: Mapping[Any, SearchStrategy[Any]]) -> SearchStrateg
 def neighbors(
     datasets: SearchStrategy[Any], relation: str | Neighbors | Callable[..., Any]
 ) -> SearchStrategy[tuple[Any, Any]]:
-    """Return pairs (D, D') of neighbours: D from a strategy, new records from another draw of it.
+    """Return a strategy for neighbours (D, D'): D from `datasets`, new records from another draw.
 
     Parameters
     ----------

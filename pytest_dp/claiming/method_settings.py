@@ -173,8 +173,7 @@ class Membership(Method):
     ----------
     classifier : object, optional
         What the attack is learned with: any object with ``fit(X, y)`` and ``predict_proba(X)`` as
-        in scikit-learn, or a name as of `Sequential`. By default a ridge regression, which learns
-        from a dozen outputs.
+        in scikit-learn, or a name as of `Sequential`. By default an additive model.
     """
 
     name: ClassVar[str] = "membership"

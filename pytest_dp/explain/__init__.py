@@ -1,9 +1,12 @@
 """Explanations of a violation: lines of code that leak, and fields of a record that change nothing.
 
 The mechanism is run on D and D' with the same random numbers, and with some of them replaced. Five
-kinds of checks look at these runs: missing, seeded or shared noise, scale against movement, values
-that come too often on one input, the line where runs part, and more noise. Each finding holds in
-the runs; where nothing holds, there is none. The verdict is known by then, and stays as it is.
+kinds of checks compare these runs: seeded generators; missing or shared noise; scale against
+movement; values that come too often on one input; and more noise. Each finding holds in the runs;
+if no check finds anything, no line is blamed. The verdict is known by then, and stays unchanged.
+
+Idle fields are fields of the record in which D and D' differ that do not change the output: other
+values are written into them, and the mechanism is run with the same random numbers.
 """
 
 from __future__ import annotations
@@ -15,27 +18,38 @@ import math
 import re
 import textwrap
 import types
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
+from pytest_dp.basics.errors import ClaimError
+from pytest_dp.data import kind_of, records_of
+from pytest_dp.data.conversion import length
+from pytest_dp.data.equality import key
+from pytest_dp.data.fields import ABSENT, Change, changes, fields_of, record_of, with_field
+from pytest_dp.data.neighbours import Pair
+from pytest_dp.data.record_pool import RecordPool
 from pytest_dp.explain.counted import find_helpful_noise, find_unequal_values
-from pytest_dp.explain.findings import Finding
-from pytest_dp.explain.idle import idle_fields
 from pytest_dp.explain.missing_noise import (
     find_missing_noise,
     find_seeded_generators,
     find_shared_noise,
 )
-from pytest_dp.explain.runs import ENDS, PairRuns
+from pytest_dp.explain.runs import (
+    ENDS,
+    Finding,
+    PairRuns,
+    changed_leaves,
+)
 from pytest_dp.explain.scale_and_movement import (
     LOSS_ERROR,
     ROUNDING,
     compare_with_movement,
     measure_noise,
 )
-from pytest_dp.explain.tracing import find_parting
 from pytest_dp.outputs.leaves import as_float
 from pytest_dp.privacy.guarantees import Guarantee
 from pytest_dp.proposers.constants import may_be_constant, reachable
@@ -51,12 +65,24 @@ _BUDGET = re.compile(r"(?:^|[^a-z])(eps|epsilon|rho|mu|budget|privacy|loss)(?:[^
 """Names of budgets, such as ``EPS_AGE``."""
 MAX_FINDINGS = 3
 """Lines that are named. More hide the most telling one."""
+CHECKED_NOISES = 8
+"""Runs with equal noise in which idle fields change nothing. More take longer; fewer: a field that
+seldom matters is called idle."""
+MAX_RECORDS = 20_000
+"""Records of an input, at most, for its fields to be tried. More take longer; with fewer, large
+examples are left out."""
+MAX_OTHERS = 1_000
+"""Records of an example that values are taken from. More take longer; with fewer, a value that
+changes something is missed."""
+FIRST_NOISES = 2
+"""Runs with equal noise by which each field is tried alone. More take longer; fewer: the last check
+fails more often."""
 
 
 def explain(violation: Violation, seconds: float) -> Explanation:
-    """Return the lines at which a mechanism leaks, and the fields that change nothing.
+    """Run the mechanism to find the lines at which it leaks and the fields that change nothing.
 
-    Each of both takes at most about this number of seconds.
+    Each of the two searches takes about `seconds` at most.
     """
     call, pair = violation.call, violation.pair
     about = violation.claim, violation.lower, violation.event
@@ -74,11 +100,12 @@ def blame_lines(  # noqa: PLR0913  an audit's result, piece by piece
     root: Path | None = None,
     pairs: Sequence[tuple[Any, Any]] = (),
 ) -> tuple[Blame, ...]:
-    """Return lines at which a mechanism leaks on two inputs, the most telling first.
+    """Run the mechanism, and return lines at which it leaks on two inputs, the most telling first.
 
-    It violates `claim`, of whose parameter `lower` was shown, perhaps by an event that is too
-    likely on the first input. Files inside `root`, by default the current directory, are shown
-    relative to it. The advice on more noise covers all of the `pairs`.
+    `lower` is a proven lower bound on the parameter of the violated `claim`; `event`, if any, is
+    too likely on the first input. Files inside `root`, by default the current directory, are shown
+    relative to it. The advice on more noise covers all of the `pairs`. Empty if no check finds a
+    line, or if the mechanism cannot be run with replaced draws.
     """
     lines: list[Blame] = []
     with suppress(*ENDS):
@@ -112,7 +139,6 @@ def _findings(
         compare_with_movement(runs, claim, lower, pairs),
         measure_noise(runs, claim, lower),
         find_unequal_values(runs, claim, lower),
-        find_parting(runs),
         find_helpful_noise(runs, event, claim, lower),
     )
     yield from next((findings for check in checks if (findings := list(check))), ())
@@ -124,7 +150,7 @@ def _is_near(one: Blame, other: Blame) -> bool:
 
 
 def _is_within_budget(finding: Finding, budget: float, claim: Guarantee, lower: float) -> bool:
-    """Return whether the loss is within the budget of the code, and only the claim is smaller."""
+    """Return whether the loss is within the budget written in the code, though above the claim."""
     loss = max(finding.loss, lower)
     return budget > claim.claimed * (1 + ROUNDING) and loss <= budget * (1 + LOSS_ERROR)
 
@@ -138,27 +164,25 @@ def _blame_of(finding: Finding, root: Path) -> Blame:
 
 
 def function_at(line: Site) -> str:
-    """Return the name of the function that a line is in, also where it is in a comprehension."""
+    """Return the name of the function around a line, also of a line in a lambda or comprehension.
+
+    For those it is the nearest function above that is indented less.
+    """
     if not line.function.startswith("<"):
         return line.function
-    try:
-        tree = ast.parse("".join(linecache.getlines(line.file)))
-    except (SyntaxError, ValueError, RecursionError):
-        return line.function
-    around = [
-        node
-        for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        and node.lineno <= line.line <= (node.end_lineno or 0)
-    ]
-    return max(around, key=lambda node: node.lineno).name if around else line.function
+    *above, own = linecache.getlines(line.file)[: line.line] or [""]
+    for text in reversed(above):
+        found = re.match(r"\s*(?:async )?def (\w+)", text)
+        if found and len(text) - len(text.lstrip()) < len(own) - len(own.lstrip()):
+            return found[1]
+    return line.function
 
 
 def written_budget(mechanism: Any, params: dict[str, Any], claimed: float) -> float:
-    """Return the sum of the numbers that are called ``eps``, ``EPS_AGE``, ``budget`` or the like.
+    """Return the privacy budget in the code: the sum of numbers called ``eps``, ``budget``, ....
 
-    They are arguments of the mechanism, and variables, attributes and defaults that it can reach in
-    the project. Where one of them is what is claimed, it is that; where there is none, 0.
+    The numbers are arguments of the mechanism, and variables, attributes and defaults that it can
+    reach in the project. If one number equals the claim, return the claim; if there is none, 0.
     """
     numbers: dict[str, float] = {}
     for value, place in reachable(mechanism, params):
@@ -173,7 +197,10 @@ def written_budget(mechanism: Any, params: dict[str, Any], claimed: float) -> fl
 
 
 def _numbers_in_source(function: types.FunctionType) -> Iterator[tuple[str, float]]:
-    """Yield numbers that have a name in the source of a function, but for those of its claims."""
+    """Yield names and values of numbers in the source of a function, decorators left out.
+
+    Raises OSError, TypeError, SyntaxError or ValueError if there is no source to read.
+    """
     for parameter in inspect.signature(function).parameters.values():
         if isinstance(parameter.default, int | float):
             yield parameter.name, as_float(parameter.default)
@@ -191,3 +218,88 @@ def _numbers_in_source(function: types.FunctionType) -> Iterator[tuple[str, floa
             for target in targets:
                 name = next(filter(None, (getattr(target, of, "") for of in NAMES)), "")
                 yield name, as_float(node.value.value)
+
+
+def idle_fields(
+    call: Call, pair: Pair, examples: Iterable[Any], seconds: float
+) -> tuple[Hashable, ...]:
+    """Run the mechanism, and return the fields that changed no output in `CHECKED_NOISES` runs.
+
+    The fields of a replaced record get its values in D'; those of a record that only D or D' has
+    get values of another record, there or in `examples`. Empty if no field is idle, if D and D'
+    differ in several records, or if the mechanism cannot be run with equal noise.
+    """
+    with suppress(*ENDS):
+        return tuple(_idle(call, pair, examples, Deadline(seconds)))
+    return ()
+
+
+def _idle(call: Call, pair: Pair, examples: Iterable[Any], deadline: Deadline) -> list[Hashable]:
+    """Run the mechanism, and return the idle fields; raises the exceptions of `ENDS`."""
+    change = _the_change(pair)
+    if change is None:
+        return []
+    added = change.before is ABSENT
+    dataset = pair.d2 if added else pair.d1
+    pool = RecordPool([dataset])
+    others = [change.after]
+    if added or change.after is ABSENT:
+        kin = (data for data in examples if kind_of(data) == kind_of(dataset))
+        others = [*pool.records, *(row for data in kin for row in records_of(data)[:MAX_OTHERS])]
+    mine = pool.records[change.at]
+    new = {name: value for name in fields_of(mine) for value in _another(mine, name, others)}
+    both = PairRuns(call, pair.inputs, deadline)
+    if len(fields_of(mine)) < 2 or not new or not _noise_is_captured(both):
+        return []
+
+    def runs_on(fields: Sequence[Hashable]) -> PairRuns:
+        at = pool.add(reduce(lambda row, name: with_field(row, name, new[name]), fields, mine))
+        places = range(len(pool.records))
+        data = pool.dataset((*places[: change.at], at, *places[change.at + 1 : count]))
+        return PairRuns(call, replace(pair, d1=data, d2=data).inputs, deadline)
+
+    count = len(pool.records)
+    usual = runs_on(())
+
+    def are_outputs_equal(fields: Sequence[Hashable], many: int) -> bool:
+        try:
+            runs = runs_on(fields)
+        except ClaimError:  # no such dataset can hold it
+            return False
+        pairs = ((usual.usual(0, at), runs.usual(0, at)) for at in range(many))
+        return not any(changed_leaves(*both) for both in pairs)
+
+    idle: list[Hashable] = []
+    for name in new:
+        if are_outputs_equal([*idle, name], FIRST_NOISES):
+            idle.append(name)
+    named = dict(zip(fields_of(mine), fields_of(record_of(dataset, mine)), strict=True))
+    return (
+        [named[name] for name in idle] if idle and are_outputs_equal(idle, CHECKED_NOISES) else []
+    )
+
+
+def _the_change(pair: Pair) -> Change | None:
+    """Return the only record in which D and D' differ; None if several do or D is too long."""
+    of_a_kind = kind_of(pair.d1) and kind_of(pair.d1) == kind_of(pair.d2)
+    if not of_a_kind or max(length(pair.d1), length(pair.d2)) > MAX_RECORDS:
+        return None
+    found = changes(pair.d1, pair.d2) or ()
+    return found[0] if len(found) == 1 else None
+
+
+def _noise_is_captured(runs: PairRuns) -> bool:
+    """Return whether all noise is the same in these runs, and D and D' give different outputs."""
+    return runs.repeats and any(
+        changed_leaves(*runs.both(noise)) for noise in range(CHECKED_NOISES)
+    )
+
+
+def _another(mine: Any, name: Hashable, others: Sequence[Any]) -> list[Any]:
+    """Return one different value of the field in another record, or nothing, as a list."""
+    value = key(fields_of(mine)[name])
+    for other in others:
+        theirs = fields_of(other)
+        if name in theirs and key(theirs[name]) != value:
+            return [theirs[name]]
+    return []

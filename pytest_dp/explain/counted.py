@@ -9,14 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.explain.findings import (
-    Finding,
-    find_caller,
-    format_draw,
-    format_leaf,
-    format_places,
-    together_with,
-)
 from pytest_dp.explain.missing_noise import RAISES
 from pytest_dp.explain.runs import (
     ABSENT,
@@ -25,10 +17,16 @@ from pytest_dp.explain.runs import (
     SIDES,
     UNIFORM,
     WHOLE,
+    Finding,
     Leaf,
     PairRuns,
     SideRun,
     all_at,
+    find_caller,
+    format_draw,
+    format_leaf,
+    format_places,
+    together_with,
 )
 from pytest_dp.outputs.events import Event
 from pytest_dp.outputs.table import tabulate
@@ -42,12 +40,12 @@ CLEAR_ERRORS = 3.0
 """Standard errors of one count that chance does not explain. More: leaks are not named; fewer:
 chance is."""
 MAX_VALUES = 8
-"""Values of a leaf that are counted. With more, hardly any of them comes often enough: then it is
-counted whether the leaf is a number."""
+"""Values of a leaf that are counted, at most. Hardly any value of leaves with more comes often
+enough, so their values count as a number or not."""
 MAX_PLACES = 8
 """Leaves that are counted together. With more, hardly any combination comes often enough."""
 A_NUMBER: Leaf = ("number", "there")
-"""What is counted of a leaf that is one of many numbers."""
+"""The value that stands for any number, in counts of a leaf with many different numbers."""
 _TO_RAISE = (
     "use more noise where it decides whether this raises, and keep data out of the message; or "
     "never raise"
@@ -66,7 +64,10 @@ Values = tuple[tuple[str, ...], tuple[Leaf, ...]]
 def _count(
     runs: PairRuns, outcomes: Callable[[SideRun], Iterator[Values]], many: int
 ) -> Iterator[tuple[int, Values, int, int]]:
-    """Yield side, outcome, and counts there and on the other side; common outcomes first."""
+    """Run both inputs `many` times; yield side, outcome, its count there and on the other side.
+
+    Common outcomes of a side come first.
+    """
     counts = [
         Counter(o for noise in range(many) for o in outcomes(runs.usual(side, noise)))
         for side in (0, 1)
@@ -77,7 +78,11 @@ def _count(
 
 
 def find_unequal_values(runs: PairRuns, claim: Guarantee, lower: float) -> Iterator[Finding]:
-    """Find values of one leaf, or of several together, that are more likely than is allowed."""
+    """Yield the line that decides a value which is more likely on one input than the claim allows.
+
+    The value is of one leaf or of several leaves together. A second finding names the line that
+    asks for the noise, if that is in another function.
+    """
     leaves = dict.fromkeys(place for run in runs.all_runs() for place in run.leaves)
     reached = [place for place in leaves if place not in WHOLE and runs.lines_of(place)]
     few = {place for place in reached if _has_few(runs, place)}
@@ -140,7 +145,7 @@ def _has_few(runs: PairRuns, place: str) -> bool:
 
 
 def _allowed_share(claim: Guarantee, seldom: int, many: int) -> float:
-    """Return the share of runs that a claim allows beside a count of the other input."""
+    """Return the share of runs that a claim allows if the other input had a count of `seldom`."""
     most = seldom + CLEAR_ERRORS * math.sqrt(seldom + 1) + CLEAR_ERRORS
     return float(claim.largest_probability(min(most / many, 1.0)))
 
@@ -148,9 +153,10 @@ def _allowed_share(claim: Guarantee, seldom: int, many: int) -> float:
 def find_helpful_noise(
     runs: PairRuns, event: Callable[[Any], Any] | None, claim: Guarantee, lower: float
 ) -> Iterator[Finding]:
-    """Yield the line of which more noise lowers an event's excess over the claim the most.
+    """Yield the line where four times the noise lowers an event's excess over the claim the most.
 
-    The event is too likely on D, and `lower` is what is shown to be lost.
+    The event is too likely on D; the excess is its probability there, less the largest one that the
+    claim allows. `lower` is the proven loss. Nothing if more noise does not help clearly.
     """
     lines = [line for line in runs.lines if event is not None and _is_noise(runs, line)]
     if event is None or not lines:
@@ -192,7 +198,10 @@ def _is_noise(runs: PairRuns, line: Site) -> bool:
 
 
 def with_more_noise(draw: Draw, _: Any = None) -> Any:
-    """Return a draw with four times its noise; None if its law is unknown, or for decisions."""
+    """Return the value of a draw with four times its noise.
+
+    None if the distribution is unknown, or uniform as for decisions.
+    """
     standard_of = draw_kind_of(draw.request).standard
     if standard_of is None or draw.request.method in UNIFORM:
         return None

@@ -1,20 +1,23 @@
-"""Noise that is missing, made of a seed, or shared by several numbers, so that it cancels out."""
+"""Noise that is missing, made of a seed, or shared by several numbers, so that it cancels out.
+
+A missing noise is blamed on the line that gives a variable the value of the output, which a trace
+of the run shows.
+"""
 
 from __future__ import annotations
 
 import math
+import sys
+import types
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import islice
+from typing import Any
 
 import numpy as np
 
-from pytest_dp.explain.findings import (
-    Finding,
-    format_draw,
-    format_leaf,
-    format_number,
-    format_places,
-)
+from pytest_dp.basics.whose_code import is_project_file
 from pytest_dp.explain.runs import (
     ABSENT,
     LENGTH,
@@ -22,12 +25,19 @@ from pytest_dp.explain.runs import (
     ORDER,
     RUNS,
     SIDES,
+    Finding,
+    Leaf,
     PairRuns,
     SideRun,
     differ,
+    format_draw,
+    format_leaf,
+    format_number,
+    format_places,
     place_of,
 )
-from pytest_dp.explain.tracing import lines_with
+from pytest_dp.outputs.leaves import NUMBER, as_float, is_number
+from pytest_dp.outputs.table import tabulate
 from pytest_dp.privacy.guarantees import Guarantee
 from pytest_dp.readers.noise_traces import without_noise
 from pytest_dp.running.generator_stand_ins import Site
@@ -41,6 +51,15 @@ MAX_COMPARED = 32
 others share goes unnoticed."""
 
 RAISES = "raises "
+"""The beginning of the text of a leaf that is an exception."""
+MAX_MEMBERS = 64
+"""Members of a variable that are compared. More take longer; with fewer, a draw in a list is not
+seen."""
+MAX_LINES = 20_000
+"""Lines of a traced run. More take longer; with fewer, long mechanisms are not followed to their
+end."""
+_RETURNED = "what it returns"
+"""The name under which an observer of lines sees what a function returns."""
 
 
 def find_seeded_generators(runs: PairRuns) -> Iterator[Finding]:
@@ -87,7 +106,7 @@ def _format_seed(generator: Seeded) -> str:
 
 
 def find_missing_noise(runs: PairRuns, claim: Guarantee) -> Iterator[Finding]:
-    """Yield leaves that depend on no draw: on D and on D', or on one of them."""
+    """Yield lines that assign parts of the output without noise, on D, on D' or on both."""
     texts = {
         place: text for place in runs.differing if (text := _without_noise(runs, place, claim))
     }
@@ -103,37 +122,9 @@ def find_missing_noise(runs: PairRuns, claim: Guarantee) -> Iterator[Finding]:
     for line, places in by_line.items():
         others = f". This also holds for {format_places(places[1:])}" if len(places) > 1 else ""
         text = f"{places[0]} {texts[places[0]]}{others}"
-        yield Finding("no noise", line, text, certain=True, advice=_advise(runs, places))
-
-
-_OF_THE_WHOLE = {
-    "list": "release the keys in a fixed order",
-    "len": "release the same keys, or as many entries, for all data",
-}
-"""Advice on the length and on the order of keys of an output, by the function that gives them."""
-
-
-def _advise(runs: PairRuns, places: list[str]) -> str:
-    """Return advice on leaves that have no noise, by the kind of their values."""
-    whole = _OF_THE_WHOLE.get(places[0].partition("(")[0])
-    if whole:
-        return whole
-    if any(_is_missing(runs, places[0], side) for side in (0, 1)):
-        return "return a number with noise there for all data"
-    values = [runs.values(side, places[0], 1)[0] for side in (0, 1)]
-    if any(format_leaf(value).startswith(RAISES) for value in values):
-        return "return a number with noise in place of the exception"
-    how = (
-        "add noise to" if any(isinstance(v, float) for v in values) else "let a noisy value decide"
-    )
-    it = "it" if len(places) == 1 else "them"
-    return f"{how} {format_places(places)}, or do not release {it}"
-
-
-def _is_missing(runs: PairRuns, place: str, side: int) -> bool:
-    """Return whether a leaf is always NaN, None or absent on an input where nothing is random."""
-    nothing = ABSENT, math.nan, ("NoneType", None)
-    return not runs.lines_on(side, place) and runs.values(side, place, 1)[0] in nothing
+        it = "it" if len(places) == 1 else "them"
+        advice = f"add noise to what decides {format_places(places)}, or do not release {it}"
+        yield Finding("no noise", line, text, certain=True, advice=advice)
 
 
 def _noisy_sides(runs: PairRuns, place: str) -> list[int]:
@@ -141,9 +132,10 @@ def _noisy_sides(runs: PairRuns, place: str) -> list[int]:
 
 
 def _without_noise(runs: PairRuns, place: str, claim: Guarantee) -> str:
-    """Return text: what a leaf always is on one input or both; empty if it depends on draws.
+    """Describe the constant value of a leaf on one input or both; empty if it depends on draws.
 
-    Of a leaf with noise on one input only, more has to come there than the claim allows.
+    A leaf with noise on one input only counts if it differs from the constant of the other input
+    more often than the claim allows.
     """
     noisy = _noisy_sides(runs, place)
     if len(noisy) == 2:
@@ -201,9 +193,10 @@ def _numbers(runs: PairRuns, side: int, place: str, count: int) -> list[float]:
 
 
 def _assigning_line(runs: PairRuns, place: str) -> Site | None:
-    """Return the last line that gives the leaf its value on D and D', or else on D.
+    """Run with traces, and return the last line that gives the leaf its value on both inputs.
 
-    Of a leaf that has noise on one of them only, it is on the path that adds none.
+    If no line does so on both, return the line on D. A leaf with noise on one input only gets the
+    line on the path that adds none. None if no line is known.
     """
     lines = []
     for side in (0, 1):
@@ -230,7 +223,7 @@ def _assigning_line(runs: PairRuns, place: str) -> Site | None:
 
 
 def find_shared_noise(runs: PairRuns) -> Iterator[Finding]:
-    """Yield the line at which the random numbers come from that several numbers use."""
+    """Yield the line that draws random numbers which several numbers of the output share."""
     places = [
         place
         for place, value in runs.usual(0, 0).leaves.items()
@@ -257,3 +250,96 @@ def find_shared_noise(runs: PairRuns) -> Iterator[Finding]:
 
 def _number(value: object) -> float:
     return value if isinstance(value, float) else np.nan
+
+
+def lines_with(runs: PairRuns, side: int, value: Leaf | None, noise: int = 0) -> list[Site]:
+    """Run the mechanism once on an input, and return the lines that give a variable the value.
+
+    In the order of the run; the last line that ran if no line does. For the output's length,
+    lengths of containers are compared. Empty while a debugger traces.
+    """
+    settings: list[tuple[Site, str]] = []
+    before: dict[tuple[str, str], bool] = {}
+
+    def compare(line: Site, variables: Mapping[str, Any]) -> None:
+        for name, variable in variables.items():
+            key = line.function, name
+            now = _has(variable, value)
+            if now and not before.get(key):
+                settings.append((line, name))
+            before[key] = now
+
+    with _traced_lines(compare) as lines:
+        runs.run(side, noise)
+    found = [line for line, name in settings if name != _RETURNED or len(settings) == 1]
+    return found or lines[-1:]
+
+
+def _has(variable: Any, value: Leaf | None) -> bool:
+    """Return whether a variable has a value, contains it, or has its length or order of keys."""
+    kind, expected = value if isinstance(value, tuple) and len(value) == 2 else ("", None)
+    if kind == "length":
+        sized = isinstance(variable, list | tuple | dict | set | np.ndarray)
+        return sized and getattr(variable, "ndim", 1) > 0 and len(variable) == expected
+    if kind == "order":
+        return isinstance(variable, dict) and ", ".join(map(repr, variable)) == expected
+    if isinstance(variable, np.ndarray):
+        variable = (
+            variable.reshape(-1)[:MAX_MEMBERS].tolist() if variable.dtype.kind in "iuf" else ()
+        )
+    members = variable.values() if isinstance(variable, dict) else variable
+    if isinstance(variable, dict | list | tuple):
+        return any(_is(member, value) for member in islice(members, MAX_MEMBERS))
+    return _is(variable, value)
+
+
+def _is(variable: Any, value: Leaf | None) -> bool:
+    """Return whether a variable is a number or a category that equals a leaf."""
+    if is_number(type(variable)):
+        return isinstance(value, float) and math.isclose(as_float(variable), value)
+    if not isinstance(variable, str | bool | type(None) | bytes):
+        return False
+    table = tabulate([variable])
+    is_category = len(table.codes) == 1 and table.codes[0] != NUMBER
+    return is_category and tuple(next(iter(table.levels))) == value
+
+
+@contextmanager
+def _traced_lines(observer: Callable[[Site, Mapping[str, Any]], None]) -> Iterator[list[Site]]:
+    """Trace the block, and yield a list that gets the project's lines as they run.
+
+    `observer` is called after each line, with the line and the variables. The list stays empty
+    while a debugger traces.
+    """
+    lines: list[Site] = []
+    if sys.gettrace() is not None:
+        yield lines
+        return
+    before: dict[types.FrameType, Site] = {}
+
+    def enter(frame: types.FrameType, event: str, argument: Any) -> Any:  # noqa: ARG001
+        code = frame.f_code
+        ours = is_project_file(code.co_filename) and code.co_filename != "<string>"
+        return step if ours else None
+
+    def step(frame: types.FrameType, event: str, argument: Any) -> Any:
+        if len(lines) > MAX_LINES:
+            return step
+        if frame in before and event != "exception":
+            variables = frame.f_locals
+            if event == "return":
+                variables = {**variables, _RETURNED: argument}
+            observer(before[frame], variables)
+        if event == "line":
+            code = frame.f_code
+            before[frame] = Site(code.co_filename, frame.f_lineno, code.co_name)
+            lines.append(before[frame])
+        elif event == "return":
+            before.pop(frame, None)
+        return step
+
+    sys.settrace(enter)
+    try:
+        yield lines
+    finally:
+        sys.settrace(None)

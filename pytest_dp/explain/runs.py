@@ -1,10 +1,13 @@
-"""Runs of a mechanism on D and on D' with the same noise, and with some of its draws replaced."""
+"""Runs on D and D' with the same noise, some with replaced draws, and findings about their lines.
+
+A place is where a part of an output stands, such as ``output[0]``; a leaf is that part.
+"""
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -12,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from pytest_dp.basics.reprs import LABEL_LENGTH, SHORT_LENGTH
 from pytest_dp.basics.whose_code import is_project_file
 from pytest_dp.outputs.leaves import NUMBER
 from pytest_dp.outputs.table import tabulate
@@ -20,7 +24,7 @@ from pytest_dp.readers.text_features import NUMBERS_IN
 from pytest_dp.running.calling import Call
 from pytest_dp.running.copies import CannotCopy
 from pytest_dp.running.deadline import Deadline, OutOfTime
-from pytest_dp.running.generator_stand_ins import CannotInstrument, Site
+from pytest_dp.running.generator_stand_ins import CannotInstrument, Request, Site
 from pytest_dp.running.instrumented import (
     Draw,
     Replaced,
@@ -31,8 +35,8 @@ from pytest_dp.running.instrumented import (
 )
 
 LOOK_RUNS = 24
-"""Runs on either input that show what differs at all. More see what is rarer; a red build waits
-for them."""
+"""Runs on either input that show which leaves differ at all. More see rarer differences; a red
+build waits for them."""
 MAX_LEAVES = 2_000
 """Places of an output that are compared. More take longer; with fewer, long outputs are left
 out."""
@@ -51,7 +55,7 @@ MANY_RUNS = 600
 """
 
 Leaf = float | tuple[Any, ...]
-"""Part of an output: a number, or what tells a category from others."""
+"""Part of an output: a number, or the kind and the value of a category."""
 SIDES = ("D", "D'")
 ABSENT: Leaf = ("absent",)
 """The value of a leaf in a run whose output does not have it."""
@@ -60,7 +64,7 @@ LENGTH = "len(output)"
 ORDER = "list(output)"
 """The place of the leaf that holds the keys of a dict, in their order."""
 WHOLE = (LENGTH, ORDER)
-"""Places of what is no part of an output."""
+"""Places that stand for an output as a whole, not for a part of it."""
 UNIFORM = {"random", "random_sample", "rand", "ranf", "sample"}
 """Methods that draw uniformly from [0, 1)."""
 BELOW_ONE = 1 - 2.0**-53
@@ -72,7 +76,7 @@ class TooLong(Exception):  # noqa: N818  a way out, not an error
 
 
 ENDS = (CannotInstrument, CannotCopy, OutOfTime, TooLong, MemoryError, RecursionError)
-"""What ends a look at a mechanism, so that nothing is told."""
+"""Exceptions that end the explaining runs of a mechanism, with the findings so far."""
 
 
 @dataclass(frozen=True)
@@ -90,13 +94,15 @@ class SideRun:
         return leaves if length is None else {**leaves, LENGTH: ("length", length)}
 
     def draws_at(self, line: Site) -> list[Draw]:
+        """Return the draws of a line in this run."""
         return [draw for draw in self.draws if place_of(draw.stack) == line]
 
 
 def _leaves(output: Any) -> tuple[dict[str, Leaf], int | None]:
-    """Return the leaves of an output, also inside of texts such as JSON, and its length.
+    """Return the leaves of an output by place, and its length; None if it has no length.
 
-    A text of several words is its numbers, and the rest.
+    Texts such as JSON are parsed. A text of several words gives a leaf for each number, and a leaf
+    for the words. Raises TooLong if there are more than `MAX_LEAVES`.
     """
     table = tabulate([output])
     if len(table.codes) > MAX_LEAVES:
@@ -125,14 +131,19 @@ def _leaves(output: Any) -> tuple[dict[str, Leaf], int | None]:
 
 @dataclass(frozen=True)
 class PairRuns:
-    """Runs on both inputs of a pair, told by the side (0 for D) and the number of the noise."""
+    """Runs on both inputs of a pair.
+
+    A run is identified by its side (0 for D, 1 for D') and the number of its noise: runs with equal
+    numbers get equal random numbers. Methods and cached properties run the mechanism; they raise
+    the exceptions of `ENDS`.
+    """
 
     call: Call
     pair: tuple[Any, Any]
     deadline: Deadline
 
     def run(self, side: int, noise: int, replaced: Replaced | None = None) -> SideRun:
-        """Return a run with some draws replaced; raises OutOfTime if no time is left."""
+        """Run the mechanism, with some draws replaced; raises OutOfTime if no time is left."""
         if self.deadline.remaining() < 0:
             raise OutOfTime
         tape = Tape(noise, replaced)
@@ -144,7 +155,7 @@ class PairRuns:
         return {}
 
     def usual(self, side: int, noise: int) -> SideRun:
-        """Return the run on an input with the noise of this number; it is made once."""
+        """Return the run on an input with the noise of this number, from a cache if it was made."""
         key = side, noise
         if key not in self._usual:
             self._usual[key] = self.run(side, noise)
@@ -155,7 +166,7 @@ class PairRuns:
         return self.usual(0, noise), self.usual(1, noise)
 
     def all_runs(self) -> Iterator[SideRun]:
-        """Return those which show what differs at all."""
+        """Return the `LOOK_RUNS` runs on D and on D' that show which leaves differ at all."""
         return chain.from_iterable(map(self.both, range(LOOK_RUNS)))
 
     def values(self, side: int, place: str, count: int) -> list[Leaf]:
@@ -184,24 +195,25 @@ class PairRuns:
 
     @cached_property
     def lines(self) -> tuple[Site, ...]:
-        """The lines that draw."""
+        """The first lines that draw, in order."""
         lines = dict.fromkeys(place_of(draw.stack) for run in self.all_runs() for draw in run.draws)
         return tuple(lines)[: LOOK_RUNS // 2]
 
     def draw_at(self, line: Site) -> Draw:
+        """Return the first draw of a line; raises StopIteration if it never draws."""
         return next(draw for run in self.all_runs() for draw in run.draws_at(line))
 
     def lines_of(self, place: str) -> frozenset[Site]:
-        """Return the lines of which draws reach the leaf at a place, on either input."""
+        """Return the lines whose draws change the leaf at a place, on either input."""
         return self.lines_on(0, place) | self.lines_on(1, place)
 
     def lines_on(self, side: int, place: str) -> frozenset[Site]:
-        """Return the lines whose draws reach a leaf on one input."""
+        """Return the lines whose draws change a leaf on one input."""
         return frozenset(self._reaching.get((side, place), ()))
 
     @cached_property
     def _reaching(self) -> dict[tuple[int, str], set[Site]]:
-        """The lines of which draws reach a leaf, by the side and the place of the leaf."""
+        """The lines whose draws change a leaf if replaced, by the leaf's side and place."""
         reaching = defaultdict(set)
         ends = extreme(-1), extreme(1)
         trials: list[tuple[int, Replacement]] = [
@@ -282,3 +294,105 @@ def extreme(sign: int) -> Replacement:
         return redrawn(draw, other)
 
     return far
+
+
+# --- findings, as text ---
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A statement about a line that leaks, seen to hold in the runs."""
+
+    kind: str
+    """As in `Blame`."""
+    line: Site
+    text: str
+    """The statement."""
+    certain: bool = False
+    """Whether no claim of any size can be kept with it."""
+    loss: float = 0.0
+    """The loss at the line in the claim's parameter; 0 if it is not known."""
+    advice: str = ""
+    """Advice for this finding alone, in place of the advice for its kind."""
+
+    @property
+    def remedy(self) -> str:
+        """Advice on what to change; empty if that is unknown."""
+        if not self.advice and self.kind == "too little noise" and math.isinf(self.loss):
+            return OTHER_NOISE
+        return self.advice or _REMEDIES.get(self.kind, "")
+
+
+_REMEDIES = {
+    "too little noise": (
+        "let one record move the answer less, such as by a clip; or use more noise; or claim the "
+        "larger loss"
+    ),
+    "shared noise": "draw new noise for each number that is released",
+    "seeded": "leave the seed to the caller, so that each run has new noise",
+    "too far apart": "make this outcome more equally likely on D and D', or claim the larger loss",
+}
+"""Advice by kind of finding."""
+OTHER_NOISE = (
+    "use noise that can give every output on both inputs, with tails at least as heavy as "
+    "Laplace noise; or claim a delta"
+)
+
+
+def find_caller(stack: Sequence[Site], loss: float) -> Iterator[Finding]:
+    """Yield the project's line that asks for the noise which a line of another function draws."""
+    sites = [site for site in stack if is_project_file(site.file)]
+    for site in [site for site in sites if site.line != sites[0].line][:1]:
+        text = f"this line asks for the noise of line {sites[0].line}, in {sites[0].function}"
+        yield Finding("called", site, text, loss=loss)
+
+
+def format_draw(request: Request) -> str:
+    """Return a draw as in code: ``rng.laplace(scale=1.0)``."""
+    arguments = [_format_argument(value) for value in request.args]
+    arguments += [
+        f"{name}={_format_argument(value)}"
+        for name, value in request.keywords.items()
+        if name != "size"
+    ]
+    text = f"{request.source.name}.{request.method}({', '.join(arguments)})"
+    return text if len(text) <= SHORT_LENGTH else f"{request.source.name}.{request.method}(...)"
+
+
+def _format_argument(value: Any) -> str:
+    """Return an argument of a draw as in code; ``...`` for arrays and objects."""
+    if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
+        value = value.item()
+    if isinstance(value, float):
+        return format_number(value)
+    return repr(value) if isinstance(value, bool | int | str) else "..."
+
+
+def format_number(value: float) -> str:
+    """Return a number to four digits: ``2.0``, ``0.3333``."""
+    text = f"{value:.4g}"
+    return text if set(text) & set(".einf") else f"{text}.0"
+
+
+def format_leaf(leaf: Leaf | None) -> str:
+    """Return the value of a leaf as text, cut to the length of a label."""
+    if isinstance(leaf, float):
+        return format_number(leaf)
+    if leaf is None or leaf == ABSENT:
+        return "not there"
+    text = repr(leaf[1]) if leaf[0] == "str" else " ".join(map(str, leaf[1:])) or str(leaf[0])
+    return text if len(text) <= LABEL_LENGTH else f"{text[: LABEL_LENGTH - 3]}..."
+
+
+def format_places(places: Sequence[str]) -> str:
+    """Return places as text, such as ``output[0], output[1] and 8 more``."""
+    if len(places) <= 2:
+        return " and ".join(places)
+    return f"{places[0]}, {places[1]} and {len(places) - 2} more"
+
+
+def together_with(lines: Sequence[Site]) -> str:
+    """Return lines as text, such as ``, together with line 3``; empty for no lines."""
+    numbers = sorted({line.line for line in lines})
+    noun = "line" if len(numbers) == 1 else "lines"
+    return f", together with {noun} {', '.join(map(str, numbers[:4]))}" if numbers else ""

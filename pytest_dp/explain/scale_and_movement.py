@@ -1,9 +1,9 @@
-"""Scale against movement: noise that is too little for how far its draws have to move on a pair.
+"""Scale against movement: noise that is too small for the differences that it has to hide.
 
-Draws that, moved as far as the data differ, undo the difference bound the loss by what the moves
-cost (`pytest_dp.oracles`). The same says how much more noise is enough, on every pair of a claim.
-Where no such moves are known, the standard deviation of a number that always moves as far is
-measured.
+If draws on D' can be moved so that the output equals that on D, the moves bound the loss
+(`pytest_dp.oracles.alignment`). The bound also says how much more noise is enough, on every pair of
+a claim. If no such moves are found, the standard deviation of a number is compared with the
+distance by which it always moves.
 """
 
 from __future__ import annotations
@@ -20,16 +20,21 @@ import numpy as np
 
 from pytest_dp.basics.bisection import smallest
 from pytest_dp.data import key
-from pytest_dp.explain.findings import (
+from pytest_dp.explain.runs import (
+    ENDS,
+    LOOK_RUNS,
+    MANY_RUNS,
     OTHER_NOISE,
+    WHOLE,
     Finding,
+    PairRuns,
     find_caller,
     format_draw,
     format_number,
     format_places,
+    place_of,
     together_with,
 )
-from pytest_dp.explain.runs import ENDS, LOOK_RUNS, MANY_RUNS, WHOLE, PairRuns, place_of
 from pytest_dp.oracles.alignment import Alignment, Move, align
 from pytest_dp.oracles.checking import Memory, NotAligned
 from pytest_dp.oracles.shifts import LossBound
@@ -64,9 +69,10 @@ THRESHOLDS = np.linspace(-12.0, 12.0, 241)
 def compare_with_movement(
     runs: PairRuns, claim: Guarantee, lower: float, pairs: Sequence[tuple[Any, Any]]
 ) -> Iterator[Finding]:
-    """Yield the line whose draws lose the most, where all of them lose more than is claimed.
+    """Yield the line whose draws lose the most, if the moves of all draws lose more than claimed.
 
-    `lower` was shown: of noise that can lose less, some is unseen, so nothing is told.
+    Nothing if the moves lose less than the proven `lower`: then some noise is not seen. A second
+    finding names the line that asks for the noise, if that is in another function.
     """
     try:
         found = align(runs.call, runs.pair, lambda _: False, REPLAYS, runs.deadline)
@@ -95,10 +101,12 @@ def compare_with_movement(
 
 
 def _cost(moves: Sequence[Move]) -> float:
+    """Return the loss of moves: the sum of their eps in nats, or else their joint mu."""
     return sum(move.loss.pure for move in moves) or math.hypot(*(move.loss.mu for move in moves))
 
 
 def _claim_number(claim: Guarantee) -> str:
+    """Return the number that a loss in words is compared with."""
     if claim.parameter == "eps" and claim.delta:
         return f"{claim.delta:g} at eps = {format_number(claim.claimed)}"
     return (
@@ -123,13 +131,14 @@ def _describe_movement(runs: PairRuns, line: Site, moves: Sequence[Move]) -> str
 
 
 def _distance(value: float) -> str:
+    """Return a distance as text, large ones with commas."""
     return f"{value:,.0f}" if 1e4 <= value < 1e12 else format_number(value)
 
 
 def excess_loss(bound: LossBound, claim: Guarantee, lower: float) -> tuple[float, str] | None:
-    """Return what is lost in the claim's parameter, and in words.
+    """Return the loss in the claim's parameter, as a number and in words.
 
-    None if it is not more than claimed, less than what was shown, or not known.
+    None if the loss is not above the claim, or below the proven `lower`.
     """
     try:
         value = bound.parameter_of(claim)
@@ -152,7 +161,7 @@ _WHY_UNBOUNDED = {
 
 
 def _proved_by_tails(bound: LossBound, claim: Guarantee) -> float:
-    """Return the parameter of the claim that the tails of one draw with such a loss prove."""
+    """Return a lower bound in the claim's parameter, by the tails of one draw with such a loss."""
     if bound.pure and bound.mu:
         return 0.0
     law, shift = (Law(NORMAL), bound.mu) if bound.mu else (Law(LAPLACE), bound.pure)
@@ -191,9 +200,9 @@ def measure_noise(runs: PairRuns, claim: Guarantee, lower: float) -> Iterator[Fi
 
 
 def _move_and_deviation(runs: PairRuns, place: str, count: int) -> tuple[float, float]:
-    """Return how far a number on D is from that on D', and its standard deviation.
+    """Return the distance of a number between D and D', and its standard deviation.
 
-    0 and infinity where it is no number, or does not always move as far.
+    0 and infinity if the leaf is no number, or if the distance is not the same in all runs.
     """
     values = [runs.values(side, place, count) for side in (0, 1)]
     if all(isinstance(value, float) for of_side in values for value in of_side):
@@ -207,10 +216,10 @@ def _move_and_deviation(runs: PairRuns, place: str, count: int) -> tuple[float, 
 def advise_more_noise(
     runs: PairRuns, claim: Guarantee, found: Alignment, line: Site, pairs: Sequence[tuple[Any, Any]]
 ) -> str:
-    """Return advice on too little noise at a line, by what draws have to hide on all of the pairs.
+    """Run the mechanism on all pairs, and return advice on too little noise at a line.
 
-    It names no number where that is not known of a pair. `found` is the alignment of the
-    counterexample's pair.
+    The advice names how much more noise is enough, unless a pair has no alignment or there are too
+    many pairs. `found` is the alignment of the counterexample's pair.
     """
     more = "more noise"
     with suppress(*ENDS, NotAligned):
@@ -235,7 +244,7 @@ def advise_more_noise(
 
 
 def _is_kept(claim: Guarantee, bound: LossBound, times: float = 1.0) -> bool:
-    """Return whether a claim is kept where all noise is this many times as large."""
+    """Return whether a claim is kept if all noise is `times` as large; False if that is unknown."""
     try:
         less = replace(bound, pure=bound.pure / times, mu=bound.mu / times)
         return bool(less.parameter_of(claim) <= claim.claimed * (1 + ROUNDING))

@@ -31,9 +31,9 @@ def import_library(package: str) -> Any:
 
 
 def profile(curve: Callable[[float], float], name: str) -> PrivacyProfile:
-    """Return a curve of bounds on delta as a claim that combines all of its values.
+    """Return the privacy profile that a curve of delta bounds by eps implies.
 
-    Bounds that are not tight may be less at one eps than what those at others imply.
+    A bound at one eps may imply a smaller delta at another eps than the curve has there.
     """
     from pytest_dp.privacy import PrivacyProfile
     from pytest_dp.privacy.regions import Region, sampled_profile
@@ -43,7 +43,7 @@ def profile(curve: Callable[[float], float], name: str) -> PrivacyProfile:
 
 
 def refuse_promises(claim: dict[str, Any], source: str) -> None:
-    """Refuse keywords for what the object says itself."""
+    """Raise ClaimError for keywords of a claim that are read from the library's object."""
     for name in claim.keys() & {*PRIVACY, "neighbors"}:
         raise invalid(
             name,

@@ -41,6 +41,7 @@ def claimed(mechanism: Any, /, *, marks: Any = (), **claim: Any) -> Claimed:
 
 
 def _neighbours(mechanism: Any) -> dict[str, Any]:
+    """Return keywords for the inputs of a mechanism; raise ClaimError if they do not follow."""
     labels = _labels(mechanism)
     if labels:
         return {"inputs": values(labels)}
@@ -61,6 +62,7 @@ def _neighbours(mechanism: Any) -> dict[str, Any]:
 
 
 def _labels(mechanism: Any) -> list[str]:
+    """Return the labels that a mechanism takes as inputs; empty if it takes numbers."""
     if hasattr(mechanism, "value0"):
         return [mechanism.value0, mechanism.value1]
     pairs = getattr(mechanism, "utility_list", None) or []

@@ -24,23 +24,23 @@ MEASURES = {
     "Approximate(MaxDivergence)": ("eps", "delta"),
     "Approximate(ZeroConcentratedDivergence)": ("rho", "delta"),
 }
-"""The keywords that stand for what a map gives, by the measure that it is in."""
+"""Keywords of the claim for the values of a privacy map, by its output measure."""
 RECORDS = {
     "SymmetricDistance": False,
     "InsertDeleteDistance": False,
     "ChangeOneDistance": True,
     "HammingDistance": True,
 }
-"""Metrics of records, and whether these are replaced, one by another."""
+"""Metrics of records, and whether neighbours replace a record instead of adding one."""
 QUERIES = 5
 """How many answers a vector has where its domain does not say. More answers are more for noise to
 hide, and each run takes longer."""
 VECTORS = {"L1Distance": 1.0, "L2Distance": 2.0, "LInfDistance": math.inf}
 """Metrics of vectors, and the order of their norm."""
 MAPS = {"L01InfDistance": 1, "L02InfDistance": 2}
-"""Metrics of numbers by key, in how many of which inputs differ, by what norm, and the most."""
+"""Metrics of numbers by key: how many differ, by which norm, and by how much at most."""
 POWERS = {"eps": 1, "rho": 2}
-"""With which power of the size of a group its bound grows. Given by group privacy."""
+"""Powers of the size of a group with which its bound grows. Given by group privacy."""
 
 
 def claimed(measurement: Any, d_in: Any = 1, /, *, marks: Any = (), **claim: Any) -> Claimed:
@@ -100,7 +100,10 @@ def _promise_of_map(measurement: Any, d_in: Any) -> dict[str, Any]:
 def _neighbours(
     measurement: Any, d_in: Any, promised: dict[str, Any], claim: dict[str, Any]
 ) -> dict[str, Any]:
-    """Return the keywords for a metric's neighbours, and for the promise if it changes."""
+    """Return keywords for the neighbours of a metric, and for the promise if groups change it.
+
+    Raises ClaimError if the neighbours do not follow from the measurement.
+    """
     metric = _metric(measurement)
     if metric in RECORDS:
         if "inputs" in claim:
@@ -123,7 +126,10 @@ def _neighbours(
 
 
 def _of_records(measurement: Any, d_in: int, promised: dict[str, Any]) -> dict[str, Any]:
-    """Return the keywords for a metric of records; of groups, with the promise for each unit."""
+    """Return keywords for a metric of records; for groups, with the promise for one record.
+
+    Raises ClaimError if no neighbours have the distance `d_in`.
+    """
     metric, replaces = _metric(measurement), RECORDS[_metric(measurement)]
     sized = getattr(measurement.input_domain, "size", None) is not None
     one = 2 if sized and not replaces else 1
@@ -143,7 +149,7 @@ def _of_records(measurement: Any, d_in: int, promised: dict[str, Any]) -> dict[s
 
 
 def _pair_at_distance(measurement: Any, d_in: Any) -> list[tuple[Any, Any]]:
-    """Make a pair at the distance, of numbers or of vectors whose size is known; else none."""
+    """Return one pair at the distance, of numbers or of vectors of known size; else no pair."""
     metric, domain = _metric(measurement), measurement.input_domain
     if metric != "AbsoluteDistance" and metric not in VECTORS:
         return []
@@ -161,7 +167,10 @@ def _pair_at_distance(measurement: Any, d_in: Any) -> list[tuple[Any, Any]]:
 
 
 def _of_answers(measurement: Any, d_in: Any, claim: dict[str, Any]) -> dict[str, Any]:
-    """Return keywords for vectors of answers that move by the distance, one way if monotonic."""
+    """Return keywords for vectors of answers that move by the distance, all one way if monotonic.
+
+    Takes `inputs` out of the claim. Raises ClaimError if no such vectors are in the domain.
+    """
     domain, given = measurement.input_domain, claim.pop("inputs", None)
     if given is not None and not isinstance(given, Queries):
         raise invalid(
@@ -195,7 +204,7 @@ def _of_answers(measurement: Any, d_in: Any, claim: dict[str, Any]) -> dict[str,
 
 
 def _refuse_strangers(measurement: Any, d_in: Any, pairs: Any) -> None:
-    """Refuse pairs that are not in the domain, or further apart than `d_in`."""
+    """Raise ClaimError for pairs that are not in the domain, or further apart than `d_in`."""
     if not isinstance(pairs, list | tuple):
         return  # such as a strategy: nothing is known of its values yet
     for number, pair in enumerate(pairs):
@@ -212,7 +221,7 @@ def _refuse_strangers(measurement: Any, d_in: Any, pairs: Any) -> None:
 
 
 def _distance(metric: str, one: Any, other: Any) -> Any:
-    """Return how far two inputs of a domain are apart, at least."""
+    """Return a lower bound on the distance of two inputs of a domain."""
     if metric == "AbsoluteDistance":
         return abs(one - other)
     if metric in VECTORS:
@@ -230,6 +239,7 @@ def _distance(metric: str, one: Any, other: Any) -> Any:
 
 
 def _metric(measurement: Any) -> str:
+    """Return the name of the input metric without its parameters."""
     return str(measurement.input_metric).partition("(")[0]
 
 

@@ -1,10 +1,10 @@
-"""DP-Finder: move inputs along the gradient of the loss, and count on fresh samples what it found.
+"""DP-Finder: move inputs along the gradient of the loss, and test the event found on fresh samples.
 
-Restarts of `methods.gradient` end with pairs of inputs, each with an estimate of its loss by
-correlated runs of copies (M-CLT), which is told as such. Where that is above the claim, the
-output that it is of is what is tested; else the best pairs are looked at beside those that the
-claim gives, as by StatDP. One event is counted once on held-out samples, as by DP-Sniper. So the
-bound is exact, whatever the search did; the paper has a solver for probabilities in that place.
+Restarts of `methods.gradient` end with pairs of inputs, each with an output and an estimate of its
+loss by correlated runs of copies (M-CLT); a note calls it approximate. If the best estimate is
+above the claim, that output is tested. Otherwise the best pairs and those of the claim are searched
+as by StatDP. One event is counted once on held-out samples, as by DP-Sniper, so the bound is exact
+however the search chooses. The paper computes probabilities by a solver instead.
 
 Source: Bichsel, Gehr, Drachsler-Cohen, Tsankov, Vechev, "DP-Finder: Finding Differential Privacy
 Violations by Sampling and Optimization", CCS 2018.
@@ -13,7 +13,7 @@ Violations by Sampling and Optimization", CCS 2018.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -23,23 +23,26 @@ from pytest_dp.auditors.session import AuditFinding, AuditResult, Session
 from pytest_dp.auditors.witness import Witness, find_conjunction
 from pytest_dp.basics.arrays import Floats
 from pytest_dp.basics.reprs import LABEL_LENGTH, plural
+from pytest_dp.claiming.claim import Promise
 from pytest_dp.claiming.method_settings import DPFinder
 from pytest_dp.data import describe
-from pytest_dp.methods.families import families_of
+from pytest_dp.methods.families import PairFamily, families_of
 from pytest_dp.methods.gradient import MIN_SHARE, Gradients, gradients_of
 from pytest_dp.methods.smooth import Output
 from pytest_dp.methods.statdp import suspect
 from pytest_dp.methods.two_stage import PairSearch, search_then_test
 from pytest_dp.outputs.features import features
 from pytest_dp.pairs import Pair
+from pytest_dp.proposers.by_movement import Clock
+from pytest_dp.running.calling import Call
 from pytest_dp.running.copies import CannotCopy
 from pytest_dp.running.deadline import Deadline, OutOfTime
 from pytest_dp.running.generator_stand_ins import CannotInstrument
 from pytest_dp.statistics.event_test import EventTest
 
 OUTSIDE_SHARE = 0.5
-"""Share of alpha for pairs outside of the declared inputs. Larger: what is inside needs more
-samples; smaller: what is outside."""
+"""Share of alpha for pairs outside of the declared inputs. Larger: pairs inside need more samples;
+smaller: pairs outside do."""
 MAX_SUSPECTS = 3
 """Pairs found by the search that are tested with those of the claim. More share the samples; with
 fewer the best one may be missed."""
@@ -47,8 +50,8 @@ OUTPUTS_TO_COUNT = 256
 """Outputs of each kind that a smoothed run should count, half of them on either input. More: fewer
 steps of the search; fewer: gradients are noise."""
 INSIDE_TIME = 0.5
-"""Share of the time for pairs inside of the declared inputs. Larger: nothing outside of them is
-told; smaller: less is found inside."""
+"""Share of the time for pairs inside of the declared inputs. Larger: pairs outside are not tested;
+smaller: less is found inside."""
 FIRST_LOOK_TIME = 0.4
 """Share of the time for the first look at outputs. Larger: less is left for the search; smaller:
 slow mechanisms show too few outputs."""
@@ -56,20 +59,24 @@ SEARCH_SHARE = 0.25
 """Share of the samples and of the time for the search. Larger: bounds are wider; smaller: worse
 pairs are tested."""
 
+SEARCH_RESTARTS = 8
+"""Restarts of ``search="gradient"``. More take longer; fewer may miss the leak."""
 LOOKED_AT = 2 * 1_000
-"""Outputs on either input that show how to say which output it is. Derived: an output of a
+"""Real outputs on either input by which an output gets a readable event. Derived: an output of a
 probability of 1 % comes twenty times."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Estimated:
-    """A pair that a restart ended with, and about what it loses, in nats."""
+    """The pair at the end of a restart, with an output and the estimate of its loss."""
 
     pair: Pair
     output: Output
     thresholds: Floats
     loss: float
+    """In nats; infinite if the output came on one input only."""
     error: float
+    """Approximate error of the loss, in nats."""
 
     @property
     def least_loss(self) -> float:
@@ -78,24 +85,25 @@ class _Estimated:
 
     @property
     def text(self) -> str:
+        """The loss and its error, for people."""
         if math.isinf(self.loss):
             return "an output that came on one of them only"
         return f"a loss of {self.loss:.3g} ± {self.error:.2g}"
 
 
 def audit(session: Session) -> AuditFinding:
-    """Audit one claim with DP-Finder; errors are those of `sequential.audit`.
+    """Run the mechanism to audit one claim with DP-Finder; raises as `auditors.sequential.audit`.
 
     The result is ``violated`` exactly if the lower bound exceeds the claim, and ``inconclusive`` as
-    for StatDP. Of pairs beyond what the claim gives, unless they are to fail, it is told beside the
-    verdict what breaks it. Raises ClaimError if the inputs hold no numbers to move.
+    for StatDP. A violation on a pair outside of the declared inputs is a second result beside it,
+    unless such pairs shall fail. Also raises ClaimError if the inputs hold no numbers to move.
     """
     found = _run_restarts(session)
     beyond = [one for one in found if session.is_report_only(one.pair)]
     inside = [one for one in found if not session.is_report_only(one.pair)]
     if not beyond:
         return AuditFinding(_audit_pairs(session, inside, 1.0, session.pairs))
-    # What is told beside the verdict is tested too, at its own share of alpha.
+    # Pairs outside of the declared inputs have a test of their own, at their own share of alpha.
     all_samples, all_time = session.budget.max_samples, session.budget.deadline
     session.budget.max_samples = all_samples // 2
     session.budget.deadline = all_time.sooner(INSIDE_TIME)
@@ -120,7 +128,11 @@ def audit(session: Session) -> AuditFinding:
 def _audit_pairs(
     session: Session, found: Sequence[_Estimated], share: float, given: Sequence[Pair] = ()
 ) -> AuditResult:
-    """Test what was found first where it should break the claim, else whatever looks worst."""
+    """Test the output of the best restart if its estimate breaks the claim, else search as StatDP.
+
+    `found` has the largest loss first; `given` are pairs of the claim. The test spends `share` (0
+    to 1) of alpha.
+    """
     guarantee = session.guarantee
     play = partial(search_then_test, session, proof=EventTest, share=share)
     if not (found and guarantee.parameter == "eps" and found[0].least_loss > guarantee.claimed):
@@ -139,7 +151,10 @@ def _audit_pairs(
 
 
 def _event_of_restart(found: _Estimated, pairs: PairSearch) -> Witness | None:
-    """Return the event that is the output of a restart, by a look at some real outputs."""
+    """Run the pair of a restart, and return its output as a readable event.
+
+    If real outputs do not show such an event, return the event that StatDP finds, or None.
+    """
     session = pairs.session
     runs = max(1, min(LOOKED_AT, int(SEARCH_SHARE * session.budget.left / 2)))
     (state,) = pairs.begin(1, runs, session.budget.deadline.sooner(FIRST_LOOK_TIME))
@@ -158,7 +173,10 @@ def _event_of_restart(found: _Estimated, pairs: PairSearch) -> Witness | None:
 
 
 def _run_restarts(session: Session) -> list[_Estimated]:
-    """Return what the restarts ended with, the largest loss first, as far as time allows."""
+    """Run restarts, and return their pairs, the largest loss first; add notes on the outcome.
+
+    Fewer if the time is up; empty if there are no gradients.
+    """
     assert isinstance(session.method, DPFinder)
     seconds = SEARCH_SHARE * session.settings.max_seconds
     families = families_of(session.claim.promise, "method='dpfinder'")
@@ -185,7 +203,10 @@ def _run_restarts(session: Session) -> list[_Estimated]:
 
 
 def _run_restart(session: Session, gradients: Gradients, number: int) -> list[_Estimated]:
-    """Return what one restart ended with, if that is of interest."""
+    """Run one restart, and return its pair, or nothing if the pair has no known loss.
+
+    Pairs outside of the declared inputs are left out if the settings have them off.
+    """
     found = gradients.restart(number)
     if found is None or (pair := found.pair) is None:
         return []
@@ -197,3 +218,40 @@ def _run_restart(session: Session, gradients: Gradients, number: int) -> list[_E
         return []
     pair = replace(pair, beyond=beyond)
     return [_Estimated(pair, found.output, found.thresholds, loss, error)]
+
+
+class ByGradients:
+    """A search that proposes the pair at the end of each restart; raises as `families_of`."""
+
+    name = "gradient"
+
+    def __init__(self, promise: Promise, call: Call, clock: Clock, seed: int) -> None:
+        self._reason = ""
+        self._pairs = self._propose(families_of(promise, "search='gradient'"), call, clock, seed)
+
+    def propose(self) -> Iterator[Pair]:
+        """Return the one iterator over the pairs, which runs restarts until the time is up."""
+        return self._pairs
+
+    def notes(self) -> list[str]:
+        """Return a note on why no gradient was followed; empty if one was followed."""
+        return [f"no gradient was followed, as {self._reason}"] if self._reason else []
+
+    def _propose(
+        self,
+        families: Callable[[np.random.Generator], PairFamily],
+        call: Call,
+        clock: Clock,
+        seed: int,
+    ) -> Iterator[Pair]:
+        """Run restarts and yield their pairs; keep the reason if there are no gradients."""
+        try:
+            gradients = gradients_of(families, call, seed, Deadline(clock.remaining))
+            for number in range(SEARCH_RESTARTS):
+                found = gradients.restart(number)
+                if found is not None and (pair := found.pair) is not None:
+                    yield replace(pair, origin="D was moved along the gradient of its loss")
+        except (CannotCopy, CannotInstrument) as reason:
+            self._reason = str(reason)
+        except OutOfTime:
+            return

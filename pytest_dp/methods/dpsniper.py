@@ -1,9 +1,10 @@
 """DP-Sniper: learn to tell two inputs apart, and count on held-out samples how well that works.
 
-The search ends with one event, one direction and one pair. The event is readable where that costs
-little, else a learned attack; it is counted once, on held-out samples (`held_out`). Pairs are
-chosen by successive halving, by the bound to expect of the best cut of a learned score. With a
-fixed `c` the search is Algorithm 2 of the paper: equal effort for all pairs, in both directions.
+The search ends with one pair, and one event that is likelier on D or on D'. The event is readable
+if its expected bound is nearly as good, else a learned attack: outputs with a score above a
+threshold (a cut). It is counted once, on held-out samples (`held_out`). Pairs are chosen by
+successive halving, by the expected bound of the best cut of a learned score. With a fixed `c` the
+search is Algorithm 2 of the paper: equal numbers of samples for all pairs, in both directions.
 
 Source: Bichsel, Steffen, Bogunovic, Vechev, "DP-Sniper", IEEE S&P 2021. Bounds are those of
 `pytest_dp.statistics.event_test`; with a fixed `c` those of the paper, two Clopper-Pearson bounds.
@@ -12,7 +13,7 @@ Source: Bichsel, Steffen, Bogunovic, Vechev, "DP-Sniper", IEEE S&P 2021. Bounds 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import cast
@@ -64,35 +65,33 @@ BEST_OF_MANY = 2.0
 """Standard errors that either probability of a cut loses, as the best of many looks better than it
 is. More: wider events than the best are taken; fewer: rare ones that were lucky."""
 NEARLY_SURE = 0.9
-"""Probability from which the complement of an event tells more. Larger and smaller: hardly any
-difference."""
+"""Probability on both inputs from which the complement of an event is taken in its place. Larger
+and smaller: hardly any difference."""
 MIN_IN_EVENT = 3
 """Outputs that an event has to exceed. More: rare events are left out; fewer: chance is taken for
 them."""
 
 
 def audit(session: Session) -> AuditFinding:
-    """Audit one claim with DP-Sniper; errors are those of `sequential.audit`.
+    """Run the mechanism to audit one claim with DP-Sniper; raises as `auditors.sequential.audit`.
 
     The result is ``violated`` exactly if the lower bound exceeds the claim, and ``inconclusive`` as
     for StatDP.
     """
     c = session.method.c
-    find = _find_attack if c is None else partial(_find_published_attack, c)
-    coupled = session.method.coupled and c is None
-    proof = EventTest if c is None else PublishedTest
-    return AuditFinding(search_then_test(session, find, proof, coupled=coupled))
-
-
-@dataclass(frozen=True, slots=True)
-class _BestCut:
-    """The best cut of the learned score of a pair."""
-
-    state: PairState
-    cut: Cut
+    if c is None:
+        coupled = session.method.coupled
+        result = search_then_test(session, _find_attack, EventTest, coupled=coupled)
+        return AuditFinding(result)
+    find = partial(_find_published_attack, c)
+    return AuditFinding(search_then_test(session, find, PublishedTest))
 
 
 def _find_attack(pairs: PairSearch) -> Witness | None:
+    """Run the mechanism on pairs, and return the event with the largest expected bound.
+
+    None if no outputs could be drawn, or no samples are left for the test.
+    """
     session = pairs.session
     deadline = session.budget.deadline.sooner(2 * SEARCH_SHARE)
     judge = partial(_best_cuts, pairs, deadline)
@@ -100,11 +99,11 @@ def _find_attack(pairs: PairSearch) -> Witness | None:
     planned = left_to_test(session)
     if not found or planned < 2:
         return None
-    state, cut = found[0].state, found[0].cut
+    state, cut = found[0]
     readable = read_in_time(session, state, session.guarantee)
-    plan = PlannedTest(session.guarantee, planned, session.budget.alpha)
     if readable is not None:
-        expected = plan.expect(np.array([readable.p1]), np.array([readable.p2]))[0]
+        chances = np.array([readable.p1]), np.array([readable.p2])
+        expected = expected_bounds(session.guarantee, planned, session.budget.alpha, *chances)[0]
         if expected >= AS_GOOD * cut.expected:
             return readable
     attack = Attack(cast("ByScore", state.binnings[0]).model, cut.sign, cut.threshold)
@@ -112,22 +111,27 @@ def _find_attack(pairs: PairSearch) -> Witness | None:
     return with_examples(witness, state.outputs.examples())
 
 
-def _best_cuts(pairs: PairSearch, deadline: Deadline, known: Sequence[PairState]) -> list[_BestCut]:
-    """Return the best cut of each pair that enough is known of, the most promising first."""
+def _best_cuts(
+    pairs: PairSearch, deadline: Deadline, states: Sequence[PairState]
+) -> list[tuple[PairState, Cut]]:
+    """Fit a score to the outputs on each pair, and return the best cuts, the best pair first."""
     session, found = pairs.session, []
-    plan = PlannedTest(session.guarantee, left_to_test(session), session.budget.alpha)
-    for state in known:
+    planned = left_to_test(session)
+    expect = partial(expected_bounds, session.guarantee, planned, session.budget.alpha)
+    for state in states:
         if state.outputs.pairs >= MIN_FITTED:
             learn_score(session.settings, state, deadline)
             joint = state.record.joint[0].astype(int)
             cuts = cast("ByScore", state.binnings[0]).cuts
-            if (cut := best_cut(joint.sum(1), joint.sum(0), cuts, plan)) is not None:
-                found.append(_BestCut(state, cut))
-    return sorted(found, key=lambda one: (-one.cut.expected, one.state.number))
+            if (cut := best_cut(joint.sum(1), joint.sum(0), cuts, expect)) is not None:
+                found.append((state, cut))
+    return sorted(found, key=lambda one: (-one[1].expected, one[0].number))
 
 
 @dataclass(frozen=True, slots=True)
 class _Scores:
+    """The scores of outputs by a model, as a function that can be sent to a worker process."""
+
     model: Posterior
 
     def __call__(self, outputs: Outputs) -> Floats:
@@ -135,9 +139,9 @@ class _Scores:
 
 
 def _find_published_attack(c: float, pairs: PairSearch) -> Witness | None:
-    """Return the best attack with the same `c` for all pairs, after equal effort for each.
+    """Run the mechanism on all pairs, and return the strongest attack with probability `c`.
 
-    Algorithm 2 of the paper.
+    Algorithm 2 of the paper. Adds a note if too few samples are left to place a threshold.
     """
     session = pairs.session
     runs = max(2, int(PUBLISHED_SEARCH_SHARE * session.budget.max_samples / len(session.pairs) / 6))
@@ -158,7 +162,7 @@ def _find_published_attack(c: float, pairs: PairSearch) -> Witness | None:
 def _attacks_of_pair(
     pairs: PairSearch, state: PairState, runs: int, c: float
 ) -> Iterator[tuple[float, Witness]]:
-    """Yield an attack for either direction of a pair, and about how much it shows."""
+    """Run the mechanism on a pair; yield the loss in nats and the attack for each direction."""
     session, inputs = pairs.session, pairs.pool.inputs
     sampler, deadline = session.sampler, session.budget.deadline
     sides = tuple(enumerate((state.input1, state.input2)))
@@ -176,7 +180,7 @@ def _attacks_of_pair(
         counted = sampler.measure(draws(Purpose.POWER, rarer_side), Tally(attack), deadline)
         sums = [np.sum(part, axis=0) for part in counted]
         chances = (float((s[1] + attack.tie * s[2]) / s[0]) for s in sums)
-        # As in the paper, probabilities below c are not told from c.
+        # As in the paper, probabilities below c count as c.
         likelier, rarer = (max(p, c) for p in likelier_first(sign, *chances))
         power = float(EventTest(session.guarantee).shows(np.array(likelier), np.array(rarer)))
         yield power, Witness(state, attack, sign, likelier, rarer)
@@ -194,49 +198,47 @@ def threshold_attack(model: Posterior, sign: int, odds: Floats, c: float) -> Att
     return Attack(model, sign, threshold, (c * n - above) / at)
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedTest:
-    """A test that is to be made."""
+def expected_bounds(
+    guarantee: Guarantee, runs: float, alpha: float, p1: Floats, p2: Floats
+) -> Floats:
+    """Return the lower bounds, in the claim's parameter, that a test of events should give.
 
-    guarantee: Guarantee
-    runs: float
-    """Samples that are left for it, on both inputs together."""
-    alpha: float
-    """Level of its bound."""
-
-    def expect(self, p1: Floats, p2: Floats) -> Floats:
-        """Return the bounds to expect of events with these probabilities."""
-        p1, p2 = np.clip(p1, 1e-12, 1 - 1e-12), np.clip(p2, 1e-12, 1 - 1e-12)
-        n = self.runs / 2
-        found = EventTest(self.guarantee).predict(p1, n, p2, n, self.alpha)
-        return np.where(np.isnan(found), -np.inf, found)
+    The events have probabilities `p1` and `p2` on the two inputs; the test has `runs` samples on
+    both inputs together, at level `alpha`. Minus infinity if no bound is to be expected.
+    """
+    p1, p2 = np.clip(p1, 1e-12, 1 - 1e-12), np.clip(p2, 1e-12, 1 - 1e-12)
+    found = EventTest(guarantee).predict(p1, runs / 2, p2, runs / 2, alpha)
+    return np.where(np.isnan(found), -np.inf, found)
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A threshold of a score, and the bound to expect of the outputs beyond it."""
+    """A threshold of a score, and the expected bound of the outputs that score above it."""
 
     sign: int
     """1 if the event is likelier on D, -1 if on D'."""
     threshold: float
     """As in `Attack`."""
     p1: float
-    """A cautious estimate of its probability on the likelier input."""
+    """A cautious estimate of the event's probability on the likelier input."""
     p2: float
-    """The same on the other one."""
+    """A cautious estimate of the event's probability on the other input."""
     expected: float
-    """The lower bound to expect, in the claim's parameter."""
+    """The expected lower bound, in the claim's parameter."""
 
 
-def best_cut(profile1: Ints, profile2: Ints, at: Floats, plan: PlannedTest) -> Cut | None:
-    """Return the cut of a score, and the direction, with the largest bound to expect.
+def best_cut(
+    profile1: Ints, profile2: Ints, at: Floats, expect: Callable[[Floats, Floats], Floats]
+) -> Cut | None:
+    """Return the cut of a score, and the direction, with the largest expected bound.
 
-    None if all outputs beyond the cuts are too rare.
-    By the Neyman-Pearson lemma no event of the same probability tells two inputs apart better than
-    a cut of the exact posterior. Wide events are taken where they prove most, and rare ones where
-    their ratio is worth it. The profiles, of shape (k + 1,), say how many outputs on D, and on D',
-    score between the k cuts. Where no bound is to be expected, as beside a large delta, the cut is
-    taken whose probabilities differ most.
+    The profiles, of shape (k + 1,), count the outputs on D and on D' that score between the k cuts
+    `at`. `expect` gives the bounds of events by two probabilities. None if all outputs above the
+    cuts are too rare. If no bound is expected, as for a large delta, the cut is taken whose
+    probabilities differ most.
+
+    By the Neyman-Pearson lemma no event of equal probability tells two inputs apart better than a
+    cut of the exact posterior.
     """
     n1, n2 = int(profile1.sum()), int(profile2.sum())
     above1, above2 = (part[::-1].cumsum()[::-1][1:] for part in (profile1, profile2))
@@ -249,7 +251,7 @@ def best_cut(profile1: Ints, profile2: Ints, at: Floats, plan: PlannedTest) -> C
         # Of events in nearly all outputs, the complement tells more in the other direction.
         usable = (c1 > MIN_IN_EVENT) & (p1 > 0) & ~((p1 > NEARLY_SURE) & (p2 > 1 - NEARLY_SURE))
         if usable.any():
-            expected = plan.expect(p1[usable], p2[usable])
+            expected = expect(p1[usable], p2[usable])
             k = int(np.lexsort((p1[usable] - p2[usable], expected))[-1])
             one, two, cut = (float(part[usable][k]) for part in (p1, p2, at))
             found.append(Cut(sign, sign * cut, one, two, float(expected[k])))

@@ -1,4 +1,4 @@
-"""Pairs of neighbours by a vector of numbers, which an optimisation may move."""
+"""Families of neighbours: pairs (D, D') that depend on a vector of numbers, which can be moved."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from pytest_dp.oracles.deferred import is_draw, of_draws
 from pytest_dp.proposers.odd_values import LARGEST_NUMBER
 
 MAX_SLOTS = 24
-"""Numbers of an input that are moved along a gradient. More take longer; fewer leave some as they
-are."""
+"""Numbers of an input that are moved along a gradient, at most. More take longer; fewer leave other
+numbers unchanged."""
 
 Slot = tuple[int, Hashable]
 """A number of a dataset: the position of its record, and the name of its field."""
@@ -30,14 +30,14 @@ Slot = tuple[int, Hashable]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Side:
-    """D, or D', by the numbers in it."""
+    """D, or D', as a function of the vector."""
 
     numbers: Callable[[Floats], Floats]
-    """From vectors, one in each row, to the numbers of as many datasets."""
+    """From vectors, shape (n, vector), to the numbers in the dataset, shape (n, numbers)."""
     whole: Bools
-    """Which of these are whole."""
+    """Which of the numbers in the dataset are whole."""
     build: Callable[[Sequence[Any]], Any]
-    """The dataset that holds numbers, some of which may be deferred."""
+    """From numbers, or arrays that stand for numbers, to the dataset that holds them."""
 
     def data(self, vector: Floats) -> Any:
         """Return the dataset of a vector."""
@@ -52,33 +52,34 @@ class Side:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairFamily:
-    """D and D' by a vector within bounds; any two that differ are neighbours."""
+    """D and D' as functions of a vector within bounds; if they differ, they are neighbours."""
 
     low: Floats
     high: Floats
     steps: Bools
-    """Which numbers say how far D' is from D, in units of the relation."""
+    """Which numbers of the vector move D' away from D, in units of the relation."""
     whole: Bools
-    """Which numbers are whole in the end."""
+    """Which numbers of the vector are rounded in the end."""
     sides: tuple[Side, Side]
     relation: Relation
 
     def start(self, rng: np.random.Generator, centre: float, spread: float) -> Floats:
-        """Return a random vector, around the centre as far as its bounds allow that."""
+        """Draw a vector within its bounds and, if possible, within `spread` of the centre."""
         low, high = np.maximum(self.low, centre - spread), np.minimum(self.high, centre + spread)
         apart = (low >= high) | self.steps
         return rng.uniform(np.where(apart, self.low, low), np.where(apart, self.high, high))
 
     def pair(self, vector: Floats) -> Pair | None:
-        """Return the pair of a vector, whole numbers rounded; None if it has no neighbours."""
+        """Return the pair of a vector, whole numbers rounded; None if D and D' are then equal."""
         rounded = np.where(self.whole, np.rint(vector), vector)
         return self.relation.pair(*(side.data(rounded) for side in self.sides))
 
 
 def families_of(promise: Promise, whose: str) -> Callable[[np.random.Generator], PairFamily]:
-    """Return pairs of neighbours of a promise by numbers; which, is random.
+    """Return a function that draws a random family of neighbours of a promise.
 
-    Raises ClaimError if its inputs hold no numbers to move; `whose` is what asks for them.
+    Raises ClaimError if the inputs hold no numbers to move; `whose` names the setting that needs
+    them in its message.
     """
     inputs, relation = promise.inputs, promise.relation
     if isinstance(inputs, Queries) and relation is not None:
@@ -107,7 +108,7 @@ def of_queries(
     *,
     whole: bool = True,
 ) -> PairFamily:
-    """Return a family of answers within bounds: D, and the moves of all answers or of one."""
+    """Return a family of `n` answers within bounds, of which all or a random one may move by 1."""
     at = slice(None)
     if isinstance(relation, OneQuery):
         index = int(rng.integers(n))
@@ -130,9 +131,9 @@ def of_queries(
 
 
 def of_records(examples: Sequence[Any], relation: Relation, rng: np.random.Generator) -> PairFamily:
-    """Return a family of datasets like one example, with a record added or replaced.
+    """Draw a family of datasets like a random example, with a record added or replaced.
 
-    Numbers are within those that the examples have in the same field.
+    Each number stays between the smallest and the largest of its field in the examples.
     """
     ranges = _ranges(examples)
     held = [example for example in examples if _slots(records_of(example), ranges)]
@@ -167,6 +168,7 @@ def _side(
     columns: Sequence[int],
     ranges: dict[Hashable, tuple[float, float, bool]],
 ) -> Side:
+    """Return D or D': `records` like the example, with numbers of the vector at the slots."""
     columns = list(columns)
 
     def build(numbers: Sequence[Any]) -> Any:
@@ -201,6 +203,7 @@ def _ranges(examples: Sequence[Any]) -> dict[Hashable, tuple[float, float, bool]
 
 
 def _slots(records: Sequence[Any], ranges: dict[Hashable, Any]) -> list[Slot]:
+    """Return the numbers of records that may be moved."""
     return [
         (position, name)
         for position, record in enumerate(records)

@@ -1,11 +1,11 @@
-"""Search by gradients: neighbours on which an output is as much likelier on one as can be.
+"""Search by gradients: neighbours with an output that is much likelier on one than on the other.
 
-Each restart takes random neighbours, and an output that comes on one of them. Of an output with
-noise in its numbers, each number has to be on one side of a threshold, which is moved as well. With
-all draws fixed and comparisons smoothed (`pytest_dp.methods.smooth`), the loss is a smooth function
-of the inputs, which go along its gradient until nothing gains any more; then the output that tells
-most there takes the place of the first, and comparisons become sharper. What a restart ends with
-is estimated by other draws, and comparisons as they are.
+Each restart takes random neighbours, and a set of outputs that comes on one of them: each number
+with noise has to be on one side of a threshold, which is moved as well. With all draws fixed and
+comparisons smoothed (`pytest_dp.methods.smooth`), the loss is a smooth function of the inputs. The
+inputs move along its gradient until the loss grows no more. Then the output with the largest loss
+there takes the place of the first, and comparisons become sharper. The loss at the end of a restart
+is estimated by other draws, without smoothing.
 
 Source: Bichsel, Gehr, Drachsler-Cohen, Tsankov, Vechev, "DP-Finder", CCS 2018, Sections 4 to 6.
 """
@@ -22,17 +22,13 @@ import numpy as np
 from scipy.optimize import minimize
 
 from pytest_dp.basics.arrays import Floats
-from pytest_dp.claiming.claim import Promise
 from pytest_dp.data import is_real
-from pytest_dp.methods.families import PairFamily, Side, families_of
-from pytest_dp.methods.smooth import HARD, STEEPNESS, Key, Output, Smoothed, Smoothing, outputs_of
+from pytest_dp.methods.families import PairFamily, Side
+from pytest_dp.methods.smooth import HARD, STEEPNESS, Key, Output, Smoothed, Smoothing, Weighed
 from pytest_dp.pairs import Pair
-from pytest_dp.proposers.by_movement import Clock
 from pytest_dp.proposers.constants import constants_of
 from pytest_dp.running.calling import Call
-from pytest_dp.running.copies import CannotCopy
-from pytest_dp.running.deadline import Deadline, OutOfTime
-from pytest_dp.running.generator_stand_ins import CannotInstrument
+from pytest_dp.running.deadline import Deadline
 from pytest_dp.statistics.clopper_pearson import SHOWN_ALPHA, paired_log_ratio
 
 DRAWS = 2_000
@@ -40,21 +36,24 @@ DRAWS = 2_000
 LAST_DRAWS = 4_000
 """Draws by which the end of a climb is judged. More take longer; fewer: chance chooses."""
 KNOWN_PARTS = 64
-"""Part of a loss that its error may be, to be known. Larger takes longer; smaller: chance
-chooses."""
+"""Multiple of its error that a loss has to be, to be exact enough. Larger takes longer; smaller:
+chance chooses."""
 STARTS = 3
 """Places at which a climb may start. More take longer; fewer: climbs end on low hills."""
 REACH = 8
-"""Distance from its start that a climb covers at a time. More: steps are coarse; less: it takes
-longer."""
+"""Distance from its start, in standard deviations of the noise, that an optimisation may cover.
+More: steps are coarse; less: it takes longer."""
 MAX_CENTRES = 8
-"""Outputs whose gradients are followed, and climbs. More take longer; fewer may miss the one that
-leaks."""
+"""Constants of the code around which inputs start, at most. More: each is tried less often; fewer
+may miss the leak."""
+MAX_OUTPUTS = 6
+"""Numbers of an output that get a threshold, at most. More take longer; fewer may miss the number
+that leaks."""
 MIN_GAIN = 1.25
-"""Factor by which a climb has to be better. Larger: small gains are lost; smaller: chance counts
-as one."""
+"""Factor by which the loss of another output has to be larger to take its place. Larger: small
+gains are lost; smaller: chance counts as a gain."""
 MIN_LOSS = 1e-3
-"""Loss in nats that counts as none. Larger: small losses are not climbed; smaller: chance is."""
+"""Loss in nats that counts as none. Larger: small losses are lost; smaller: chance is followed."""
 MIN_PROBABILITY = 1e-30
 """Probability that counts, at least: of 0 there is no logarithm."""
 
@@ -63,8 +62,8 @@ MIN_SHARE = 0.01
 SHARPER = (STEEPNESS, STEEPNESS**2)
 """Steepness of comparisons, one optimisation after the other."""
 MAX_DRAWS = 2**17
-"""Of an estimate. Derived: shares of 1 % are then known to 3 % of themselves, without what shared
-draws save."""
+"""Draws of an estimate, at most. Derived: probabilities of 1 % are then known to 3 % of themselves,
+and better by shared draws."""
 EXACTNESS = 0.01
 """Nats by which a probability may be too small, and within which a climb ends. Larger: climbs end
 early; smaller: they take longer."""
@@ -77,22 +76,22 @@ OPTIMISED = 50
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FoundOutput:
-    """Neighbours, and an output that tells them apart."""
+    """Neighbours, and an output (a set of outputs) that is likelier on one of them."""
 
     family: PairFamily
     vector: Floats
-    """The numbers of both inputs."""
+    """The numbers of both inputs, as the family reads them."""
     output: Output
     thresholds: Floats
-    """Of the output's numbers."""
+    """Thresholds of the output's numbers."""
     forward: bool
-    """Whether it is likelier on D than on D'."""
+    """Whether the output is likelier on D than on D'."""
     loss: float
-    """In nats, by draws to which it may be fitted: the logarithm of the ratio of probabilities."""
+    """Log ratio of both probabilities in nats, by the draws that the search may be fitted to."""
 
     @property
     def sides(self) -> tuple[Side, Side]:
-        """The input on which it is likelier, and the other."""
+        """The input on which the output is likelier, and the other input."""
         d1, d2 = self.family.sides
         return (d1, d2) if self.forward else (d2, d1)
 
@@ -104,11 +103,12 @@ class FoundOutput:
 
 
 class Gradients:
-    """Restarts of a search on one mechanism.
+    """Restarts of a search on one mechanism, which methods run with smoothed comparisons.
 
-    `family_of` gives neighbours to move, by random numbers; `centres` are numbers around which
-    inputs may matter; outputs have at least the probability `least` on one input. Raises CannotCopy
-    if the mechanism cannot be copied.
+    `family_of` draws a random family of neighbours. `centres` are numbers, such as constants of the
+    code, around which inputs start. Outputs have at least the probability `least` on one input.
+    Raises CannotCopy if the mechanism cannot be copied; methods raise CannotInstrument if it does
+    with numbers what arrays cannot do, and OutOfTime.
     """
 
     def __init__(
@@ -125,11 +125,7 @@ class Gradients:
         self._runs = Smoothed(call, Smoothing(DRAWS, seed), deadline)
 
     def restart(self, number: int) -> FoundOutput | None:
-        """Return the end of one restart; None if no output is likely enough.
-
-        Raises CannotInstrument if the mechanism does with numbers what arrays cannot do, and
-        OutOfTime.
-        """
+        """Run one restart, and return its end; None if no output is likely enough."""
         found = self.start(number)
         for steepness in SHARPER:
             if found is not None:
@@ -142,7 +138,7 @@ class Gradients:
         return found
 
     def start(self, number: int) -> FoundOutput | None:
-        """Return the best of a few random starts; None if no output is likely enough."""
+        """Return the start with the largest loss of a few random ones; None if there is none."""
         rng = np.random.default_rng((self._seed, number))
         starts = [start for start in (self._start(rng) for _ in range(STARTS)) if start is not None]
         return max(starts, key=lambda start: start.loss, default=None)
@@ -159,7 +155,10 @@ class Gradients:
     def _telling_most(
         self, family: PairFamily, vector: Floats, rng: np.random.Generator
     ) -> FoundOutput | None:
-        """Return the likely output whose probability differs most between the neighbours."""
+        """Return the output with the largest loss between the neighbours of a vector.
+
+        None if no output has probability `least` on one of them.
+        """
         outputs = self._outputs(family, vector, rng)
         if not outputs:
             return None
@@ -185,6 +184,7 @@ class Gradients:
 
     @contextmanager
     def _steepness(self, steepness: float) -> Iterator[None]:
+        """Set the steepness of comparisons within the block."""
         smoothing = self._runs.smoothing
         before, smoothing.steepness = smoothing.steepness, steepness
         try:
@@ -193,10 +193,10 @@ class Gradients:
             smoothing.steepness = before
 
     def estimate(self, found: FoundOutput) -> tuple[float, float]:
-        """Return the loss at what was found, and its error: approximate, in nats.
+        """Return the loss of an output in nats by fresh draws, and its approximate error.
 
-        By fresh draws, the same on both inputs, ever more until the error is small or there are
-        `MAX_DRAWS`.
+        Both inputs get the same draws, without smoothing: four times as many until the error is
+        small, at most `MAX_DRAWS`. NaN and infinity if the output is too rare.
         """
         family, draws = found.family, LAST_DRAWS
         vector = np.where(family.whole, np.rint(found.vector), found.vector)
@@ -210,9 +210,9 @@ class Gradients:
             draws *= 4
 
     def _count_loss(self, found: FoundOutput, runs: Smoothed) -> tuple[float, float]:
-        """Return the loss of an output by its counts, unsmoothed, and by how much it may be off.
+        """Return the loss of an output in nats by counts, and its error.
 
-        NaN if it is too rare on the input where it should be likelier.
+        NaN and infinity if the output is too rare on the input where it should be likelier.
         """
         asked = [(found.output, found.thresholds[None, :])]
         p, q = (runs.chances(side, found.vector[None, :], asked) for side in found.sides)
@@ -229,13 +229,14 @@ class Gradients:
         return p, q
 
     def _measure(self, found: FoundOutput) -> FoundOutput:
+        """Return the output with its loss at the present steepness."""
         (p,), (q,) = self._logs_of(found, _point(found)[None, :])
         return replace(found, loss=p - q)
 
     def _optimise(self, found: FoundOutput) -> FoundOutput:
-        """Return a local optimum within a few spreads of the noise, or the start.
+        """Return a local optimum of the smoothed loss near the start, or the start.
 
-        An optimum of the smoothed loss counts only if it is as good without smoothing.
+        The optimum counts only if its loss without smoothing is not clearly smaller.
         """
         units, bounds = self._units(found), self._bounds(found)
         low, high = bounds / units
@@ -251,25 +252,48 @@ class Gradients:
         return moved if moved.loss > found.loss and comes else found
 
     def _units(self, found: FoundOutput) -> Floats:
-        """Return the units in which numbers move: 1 between neighbours, the noise for others."""
+        """Return the units in which numbers move: 1 for moves between D and D', else the noise."""
         spread, family = self._runs.smoothing.spread or 1.0, found.family
         widths = np.minimum(family.high - family.low, spread)
         of_inputs = np.where(family.steps, 1.0, np.where(widths > 0, widths, 1.0))
         return np.concatenate([of_inputs, np.full(len(found.thresholds), spread)])
 
     def _bounds(self, found: FoundOutput) -> Floats:
+        """Return the bounds of all numbers and thresholds, shape (2, numbers + thresholds)."""
         ends = np.full(len(found.thresholds), np.inf)
         family = found.family
         return np.stack([np.concatenate([family.low, -ends]), np.concatenate([family.high, ends])])
 
 
+def outputs_of(
+    outcomes: Sequence[Weighed], least: float, rng: np.random.Generator
+) -> dict[Key, tuple[Output, Floats]]:
+    """Return sets of outputs with probability `least` or more, each with its thresholds, by key.
+
+    Thresholds are averages of numbers. `MAX_OUTPUTS` random numbers at most have a threshold; the
+    side is random.
+    """
+    found: dict[Key, tuple[Output, Floats]] = {}
+    for outcome in outcomes:
+        if outcome.weights.mean() >= least:
+            count = len(outcome.numbers)
+            signs = np.zeros(count, int)
+            some = rng.permutation(count)[:MAX_OUTPUTS]
+            signs[some] = rng.choice([-1, 1], len(some))
+            averages = [number.average(outcome.weights) for number in outcome.numbers]
+            thresholds = np.array(averages)[signs != 0]
+            found[outcome.key] = Output(outcome.key, tuple(signs.tolist())), thresholds
+    return found
+
+
 def _logs(chances: Floats) -> Floats:
-    """Return the logarithms of probabilities, by outputs and vectors."""
+    """Return log probabilities, floored, from chances of shape (outputs, vectors, draws)."""
     logs: Floats = np.log(np.maximum(chances.mean(axis=-1), MIN_PROBABILITY))
     return logs
 
 
 def _point(found: FoundOutput) -> Floats:
+    """Return the numbers of both inputs, followed by the thresholds."""
     return np.concatenate([found.vector, found.thresholds])
 
 
@@ -280,46 +304,10 @@ def gradients_of(
     deadline: Deadline,
     least: float = MIN_SHARE,
 ) -> Gradients:
-    """Return restarts on neighbours, around the constants of the code; raises as `Gradients`."""
+    """Return restarts that begin around the constants of the code; raises as `Gradients`."""
     values = constants_of(call.mechanism, call.params)
     centres = [float(value) for value in values if is_real(value)]
     return Gradients(call, families, centres[:MAX_CENTRES], seed, deadline, least)
-
-
-class ByGradients:
-    """Proposes the pair that each restart ends with; raises ClaimError as `families_of`."""
-
-    name = "gradient"
-
-    def __init__(self, promise: Promise, call: Call, clock: Clock, seed: int) -> None:
-        self._reason = ""
-        self._pairs = self._propose(families_of(promise, "search='gradient'"), call, clock, seed)
-
-    def propose(self) -> Iterator[Pair]:
-        """Return the pairs, until time is up; they were all, if it is asked for more."""
-        return self._pairs
-
-    def notes(self) -> list[str]:
-        """Return why no gradient was followed; none if one was."""
-        return [f"no gradient was followed, as {self._reason}"] if self._reason else []
-
-    def _propose(
-        self,
-        families: Callable[[np.random.Generator], PairFamily],
-        call: Call,
-        clock: Clock,
-        seed: int,
-    ) -> Iterator[Pair]:
-        try:
-            gradients = gradients_of(families, call, seed, Deadline(clock.remaining))
-            for number in range(MAX_CENTRES):
-                found = gradients.restart(number)
-                if found is not None and (pair := found.pair) is not None:
-                    yield replace(pair, origin="D was moved along the gradient of its loss")
-        except (CannotCopy, CannotInstrument) as reason:
-            self._reason = str(reason)
-        except OutOfTime:
-            return
 
 
 Logs = Callable[[Floats], tuple[Floats, Floats]]
@@ -327,7 +315,7 @@ Logs = Callable[[Floats], tuple[Floats, Floats]]
 
 
 def climb_ratio(logs: Logs, start: Floats, low: Floats, high: Floats, least: float) -> Floats:
-    """Return about where the ratio of two probabilities is largest, as far as a climb gets.
+    """Return a point near a local maximum of the ratio of two probabilities.
 
     The first probability stays at `least` or more, to within `EXACTNESS`. By sequential quadratic
     programming (SLSQP), with finite differences that are computed side by side.

@@ -1,8 +1,8 @@
 """Membership games: one record in the data or not, only the seed drawn anew, and bets on the AUC.
 
-All games share the outputs on the data itself; each has outputs on the data without its record.
-An attack scores them that has learned from earlier ones only, and the next batch is bet on
-(`pytest_dp.statistics.guessing_bounds`). Each record has its share of alpha.
+All games share the outputs on the data itself; each game has outputs on the data without its
+record. An attack that was learned from earlier outputs only scores the next batch, and the scores
+are bet on (`pytest_dp.statistics.guessing_bounds`). Each record has an equal share of alpha.
 
 Source: Krco, Guepin, Meeus, Kulynych, de Montjoye, "Lost in the Averages: Reassessing
 Record-Specific Privacy Risk Evaluation", 2024 (the model-seeded game).
@@ -11,23 +11,24 @@ Record-Specific Privacy Risk Evaluation", 2024 (the model-seeded game).
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from pytest_dp.auditors.budget import agree_with_verdict
 from pytest_dp.auditors.session import AuditFinding, Session
-from pytest_dp.basics.arrays import Floats
 from pytest_dp.basics.errors import ClaimError, MechanismError
 from pytest_dp.data import describe_record
 from pytest_dp.data.conversion import length
 from pytest_dp.data.equality import equality_key
 from pytest_dp.methods.membership_attacks import (
     ASKED,
+    FIRST_QUANTITY,
     RAISED,
     Learned,
     Shown,
-    first,
+    cross_fitted_area,
     learn_attack,
     shown_of,
 )
@@ -45,8 +46,8 @@ from pytest_dp.statistics.clopper_pearson import SHOWN_ALPHA
 from pytest_dp.statistics.guessing_bounds import AreaBets, area, area_resolution
 
 MAX_RECORD_LENGTH = 500
-"""Characters of a record in a result. Longer ones hide what else is said; shorter ones may not
-show which record it is."""
+"""Characters of a record in a result. Longer ones hide other lines; shorter ones may not show which
+record it is."""
 RESERVED_TIME = 0.1
 """Share of the time that is kept for the result. Larger: fewer games are played; smaller: slow
 games may leave none."""
@@ -58,87 +59,82 @@ MAX_GAMES = 20_000
 FIRST_ATTEMPTS = 8
 """Runs that may raise before none is expected to end. More: broken mechanisms take longer; fewer:
 one that often raises is given up."""
-
-FIRST = 8 // 2
-"""Pairs of outputs in a batch, at least."""
+MIN_BATCH = 4
+"""Pairs of outputs in a batch, at least. More: strong attacks win later; fewer: attacks are learned
+from next to nothing."""
 RELEARNED = 3
-"""Times as many outputs teach the attack anew; its interval begins anew as well."""
+"""Times as many outputs before an attack is learned again; its interval begins anew as well. More:
+attacks learn later; fewer: more time goes into learning."""
 
 
 class RecordGame:
-    """The game of one record: an attack, what it has learned from, and the bets on it."""
+    """The game of one record: an attack, the outputs that it may learn from, bets on its scores."""
 
     def __init__(self, target: Target, claimed: float, alpha: float) -> None:
         self.target, self.alpha = target, alpha
+        self.attack: Learned | None = None
+        """The present attack; None before there is one, and then batches are not bet on."""
         self.bets = AreaBets(claimed)
-        self.now = AreaBets(claimed)
-        """Bets on the attack as it is now."""
+        """Bets on the scores of all attacks."""
+        self.latest_bets = AreaBets()
+        """Bets on the scores of the present attack, for its interval."""
         self.attacks = 1
-        """How many there were."""
-        self.learned: Learned | None = None
-        self.seen: tuple[list[Any], list[Any]] = ([], [])
-        self._from = 0
-        self._gain = 0.0
-        """By how many pairs what was learned last has won more than the first quantity."""
-        self._by: Learned | None = None
-        """What `now` is about; None for the first quantity."""
-        self._next: Learned | None = None
-        """What the next batch is bet on by."""
+        """How many attacks there were."""
+        self.outputs: tuple[list[Any], list[Any]] = ([], [])
+        """All outputs with the record, and without it."""
+        self._learned_from = 0
 
     @property
     def violated(self) -> bool:
         """Return whether the claim is refuted for this record."""
         return self.bets.p_value <= self.alpha
 
-    def settle(self, inside: Any, outside: Any, *, has_first: bool) -> None:
-        """Bet on a batch by what was known before, and keep it.
+    def relearn(self, labels: tuple[str, ...], classifier: Any, seed: int) -> None:
+        """Learn an attack from all outputs, if there are `RELEARNED` times as many as last time.
 
-        Until something was learned that has told better, the first quantity is the score, if there
-        is one.
+        Outputs with labels keep their first quantity as the score until a learned one is better.
         """
-        if self._next is not self._by:
-            self._by, self.now, self.attacks = self._next, AreaBets(), self.attacks + 1
+        count = len(self.outputs[0])
+        if not count or count < RELEARNED * self._learned_from:
+            return
+        inside, outside = (np.stack(rows) if labels else rows for rows in self.outputs)
+        teaching = inside, outside, labels, classifier, seed
+        self._learned_from = count
+        attack = FIRST_QUANTITY
+        if labels:
+            first_area, _ = area(attack.score(inside), attack.score(outside))
+        if not labels or cross_fitted_area(*teaching)[0] > first_area:
+            attack = learn_attack(*teaching)
+        if attack is not self.attack:
+            self.attack, self.latest_bets = attack, AreaBets()
+            self.attacks += 1
             self.bets.begin_anew()
-        scored: list[tuple[Learned | None, Floats, Floats]] = []
-        if has_first:
-            scored.append((None, first(inside), first(outside)))
-        if self.learned is not None:
-            scored.append((self.learned, self.learned.score(inside), self.learned.score(outside)))
-        for by, *scores in scored:
-            if by is self._by:
-                self.bets.settle(*scores)
-                self.now.settle(*scores)
-        if len(scored) == 2:
-            self._gain += len(inside) * (area(*scored[1][1:])[0] - area(*scored[0][1:])[0])
-        for known, new in zip(self.seen, (inside, outside), strict=True):
+
+    def settle(self, inside: Any, outside: Any) -> None:
+        """Bet on the scores of a batch, and keep its outputs."""
+        if self.attack is not None:
+            scores = self.attack.score(inside), self.attack.score(outside)
+            self.bets.settle(*scores)
+            self.latest_bets.settle(*scores)
+        for known, new in zip(self.outputs, (inside, outside), strict=True):
             known.extend(new)
 
-    def relearn(self, labels: tuple[str, ...], classifier: Any, seed: int) -> None:
-        """Learn anew if enough has come since the last time."""
-        count = len(self.seen[0])
-        if count < RELEARNED * self._from:
-            return
-        inside, outside = (np.stack(rows) if labels else rows for rows in self.seen)
-        self.learned, self._from = learn_attack(inside, outside, labels, classifier, seed), count
-        self._next = self.learned if self._gain > 0 or not labels else None
-        self._gain = 0.0
-
     def risk(self, labels: tuple[str, ...]) -> Risk:
-        """Return what was found of the record."""
-        scores = [np.concatenate(side) for side in self.now.scores if side]
+        """Return how well the attacks recognised the record."""
+        scores = [np.concatenate(side) for side in self.latest_bets.scores if side]
         level = SHOWN_ALPHA / (self.attacks * (self.attacks + 1)) / 2
-        shown = self.bets.lower(self.alpha)
-        told_by = labels[0] if self._by is None and labels else ""
+        lower = self.bets.lower(self.alpha)
+        told_by = "" if self.attack is None else self.attack.told_by
         return Risk(
             self.target.text,
             describe_record(self.target.record, MAX_RECORD_LENGTH),
             area(*scores)[0] if scores else 0.5,
-            (self.now.lower(level), self.now.upper(level)),
-            shown if shown > 0.5 else 0.0,
+            (self.latest_bets.lower(level), self.latest_bets.upper(level)),
+            lower if lower > 0.5 else 0.0,
             self.bets.p_value,
             self.bets.pairs,
-            self.now.pairs,
-            told_by if self._by is None else self._by.told_by,
+            self.latest_bets.pairs,
+            labels[0] if self.attack is FIRST_QUANTITY else told_by,
         )
 
 
@@ -152,7 +148,7 @@ def audit(session: Session) -> AuditFinding:
     """
     games = _Games(session)
     try:
-        session.sampler.warm_up(games.data, session.budget.deadline)
+        session.sampler.warm_up(games.inputs[0], session.budget.deadline)
         games.play()
     except OutOfTime as out:
         session.budget.refuse_hung(out)
@@ -160,77 +156,69 @@ def audit(session: Session) -> AuditFinding:
 
 
 class _Games:
-    """All games of a claim."""
+    """The games of all records of a claim, batch by batch."""
 
     def __init__(self, session: Session) -> None:
         promise = session.claim.promise
         assert promise.games is not None
         self.session, self.promise = session, promise
         alpha = session.budget.alpha / len(promise.games.records)
-        self.games = [
-            RecordGame(t, session.guarantee.claimed, alpha) for t in promise.games.records
+        claimed = session.guarantee.claimed
+        self.games = [RecordGame(target, claimed, alpha) for target in promise.games.records]
+        self.inputs = [
+            Input(data) for data in (promise.inputs, *(game.target.without for game in self.games))
         ]
-        self.data = Input(promise.inputs)
-        self.inputs = [self.data, *(Input(game.target.without) for game in self.games)]
+        """The data itself, and the data without the record of each game."""
         self.shown: Shown | None = None
+        """The quantities of outputs; None if whole outputs are compared."""
         self.labels: tuple[str, ...] = ()
-        self.batch = 0
-        self.pairs = 0
+        self.batch = self.pairs = 0
+        """Batches so far, and pairs of outputs so far in each game."""
 
     def play(self) -> None:
-        """Play batch after batch."""
-        session = self.session
+        """Run the mechanism batch after batch until a claim is refuted or effort runs out."""
+        session, settings = self.session, self.session.settings
         deadline = session.budget.deadline.sooner(1 - RESERVED_TIME)
-        self._look()
+        self._choose_quantities()
+        enough = session.guarantee.with_noise_over(settings.margin)
         while not any(game.violated for game in self.games):
-            size = self._size()
             caught = self.resolution
             session.sampler.caught = caught if math.isfinite(caught) else None
-            enough = session.guarantee.with_noise_over(session.settings.margin)
-            margin = session.settings.margin
-            if not size or not deadline.remaining() > 0 or (margin > 1 and caught <= enough):
+            is_enough = settings.margin > 1 and caught <= enough
+            size = self._next_size()
+            if not size or is_enough or not deadline.remaining() > 0:
                 return
-            self._play(self._draw_batch(size, deadline))
+            self._play_batch(size, deadline)
 
     @property
     def resolution(self) -> float:
-        """Return the smallest AUC that any of the records would have been caught at by now."""
+        """The smallest AUC at which any record would have been refuted by now; infinite if none."""
         fewest = min(game.bets.pairs for game in self.games)
         return area_resolution(self.session.guarantee.claimed, fewest, self.games[0].alpha)
 
-    def _size(self) -> int:
-        """Return how many pairs the next batch has, at most what is left or may do to win."""
+    def _next_size(self) -> int:
+        """Return how many pairs the next batch has: at most what is left, or suffices to refute."""
         left = self.session.budget.to_test // len(self.inputs)
         soonest = min(game.bets.soonest(game.alpha) for game in self.games)
-        wanted = max(FIRST, int(BATCH_GROWTH * self.pairs))
+        wanted = max(MIN_BATCH, int(BATCH_GROWTH * self.pairs))
         return min(max(min(wanted, soonest), 1), left, MAX_GAMES - self.pairs)
 
-    def _look(self) -> None:
-        """Decide by an output that is not bet on what is looked at in outputs."""
-        session, sampler = self.session, self.session.sampler
+    def _choose_quantities(self) -> None:
+        """Run the mechanism a few times to choose which quantities of outputs attacks see.
+
+        Raises ClaimError if outputs cannot be read, and MechanismError if they have no chance.
+        """
+        session, sampler, games = self.session, self.session.sampler, self.promise.games
+        assert games is not None
         self._refuse_unseeded()
-        for attempt in range(FIRST_ATTEMPTS):
-            at = attempt % len(self.inputs)
-            draw = SampleRequest(self.inputs[at], 1, (Purpose.SEARCH, at, attempt))
-            (example,) = sampler.draw([draw], session.budget.deadline)[0]
-            if not isinstance(example, Raised):
-                break
-        else:
-            raise MechanismError(
-                f"{session.sampler.name} raised in all of {FIRST_ATTEMPTS} runs, so there is "
-                f"nothing to audit. The last time:\n{example.trace}"
-            )
-        assert self.promise.games is not None
-        self.shown = shown_of(
-            example,
-            self.promise.inputs,
-            [(game.target.at, game.target.record, game.target.without) for game in self.games],
-            session.seed,
-            self.promise.games.score,
-            session.settings.features,
-        )
+        example = example_output(sampler, self.inputs, session.budget.deadline)
+        targets = [(game.target.at, game.target.record, game.target.without) for game in self.games]
+        about = session.seed, games.score, session.settings.features
+        self.shown = shown_of(example, self.promise.inputs, targets, *about)
         if self.shown is not None:
             self.labels = (*self.shown.labels, RAISED)
+            for game in self.games:
+                game.attack = FIRST_QUANTITY
         elif hidden := opaque_types(tabulate([example]).levels):
             raise ClaimError(
                 f"outputs of type {' and '.join(hidden)} cannot be read, and have no "
@@ -239,16 +227,19 @@ class _Games:
             )
 
     def _refuse_unseeded(self) -> None:
-        """Refuse what has a seed of its own: outputs that differ by the data alone."""
+        """Raise MechanismError for a mechanism with a seed of its own: only the data changes it.
+
+        A mechanism that always returns the same value adds a note.
+        """
         sampler = self.session.sampler
         if sampler.draws:
             return
         draws = [SampleRequest(one, 2, (Purpose.SEARCH, at)) for at, one in enumerate(self.inputs)]
         drawn = sampler.draw(draws, self.session.budget.deadline)
-        marks = [_contents(list(outputs)) for outputs in drawn]
-        if any(len(mark) > 1 for mark in marks):
+        contents = [_distinct_contents(list(outputs)) for outputs in drawn]
+        if any(len(distinct) > 1 for distinct in contents):
             return
-        if marks.count(marks[0]) < len(marks):
+        if contents.count(contents[0]) < len(contents):
             raise MechanismError(
                 f"{self.session.sampler.name} gives the same output whenever it gets the same "
                 "data, and makes no use of its random generator, so a membership game has no "
@@ -258,38 +249,45 @@ class _Games:
             )
         sampler.note("returned the same value in all runs, with each record and without")
 
-    def _draw_batch(self, size: int, deadline: Deadline) -> list[Any]:
-        """Return what attacks see of a new batch of releases.
-
-        Item 0 is of the data without changes, with an entry for each game; a further item for each
-        game has one entry.
-        """
-        sampler = self.session.sampler
+    def _play_batch(self, size: int, deadline: Deadline) -> None:
+        """Run the mechanism `size` times on each input, bet on the scores, and keep the outputs."""
         self.batch += 1
         draws = [
             SampleRequest(item, size, (Purpose.BET, at, self.batch))
             for at, item in enumerate(self.inputs)
         ]
-        drawn = seen_of(sampler, self.shown, draws, deadline)
-        if self.shown is None:
-            return [[drawn[0]] * len(self.games), *([outputs] for outputs in drawn[1:])]
-        return [np.moveaxis(table, 1, 0) for table in drawn]
-
-    def _play(self, rows: list[Any]) -> None:
-        for at, game in enumerate(self.games):
-            game.settle(rows[0][at], rows[at + 1][0], has_first=self.shown is not None)
-        self.pairs = len(self.games[0].seen[0])
+        drawn = seen_of(self.session.sampler, self.shown, draws, deadline)
         settings = self.session.settings
-        for game in self.games:
+        for at, game in enumerate(self.games):
             game.relearn(self.labels, settings.method.classifier, self.session.seed)
+            game.settle(*both_sides(drawn, at, self.shown))
+        self.pairs += size
+
+
+def example_output(sampler: Sampler, inputs: Sequence[Input], deadline: Deadline) -> Any:
+    """Run the mechanism until a run returns, and return the output.
+
+    Raises MechanismError if `FIRST_ATTEMPTS` runs raise.
+    """
+    for attempt in range(FIRST_ATTEMPTS):
+        at = attempt % len(inputs)
+        draw = SampleRequest(inputs[at], 1, (Purpose.SEARCH, at, attempt))
+        (example,) = sampler.draw([draw], deadline)[0]
+        if not isinstance(example, Raised):
+            return example
+    raise MechanismError(
+        f"{sampler.name} raised in all of {FIRST_ATTEMPTS} runs, so there is nothing to audit. The "
+        f"last time:\n{example.trace}"
+    )
 
 
 def seen_of(
     sampler: Sampler, shown: Shown | None, draws: list[SampleRequest], deadline: Deadline
 ) -> list[Any]:
-    """Return what attacks see of outputs: the first draw for all games, the others for one each.
+    """Run the mechanism, and return the outputs of each draw as attacks see them.
 
-    Tables with a column for each game; the outputs themselves where nothing is `shown` of them.
+    The first draw is for all games, each of the others for one game. An array of quantities for
+    each draw, shape (runs, games of the draw, quantities); lists of outputs if `shown` is None.
     """
     if shown is None:
         return [list(outputs) for outputs in sampler.draw(draws, deadline)]
@@ -300,7 +298,18 @@ def seen_of(
     return [np.concatenate(parts) for (parts,) in measured]
 
 
+def both_sides(drawn: Sequence[Any], at: int, shown: Shown | None) -> tuple[Any, Any]:
+    """Return the outputs of the first draw, and of the draw of one game, as `seen_of` gives them.
+
+    Arrays have shape (runs, quantities).
+    """
+    if shown is None:
+        return drawn[0], drawn[at + 1]
+    return drawn[0][:, at], drawn[at + 1][:, 0]
+
+
 def _conclude(session: Session, games: _Games) -> AuditFinding:
+    """Add notes, and return the verdict with the risk of each record."""
     every = games.games
     risks = tuple(game.risk(games.labels) for game in every)
     violated = any(game.violated for game in every)
@@ -320,15 +329,16 @@ def _conclude(session: Session, games: _Games) -> AuditFinding:
         "at more risk"
     )
     told_by = f", by {risks[worst].told_by}" if risks[worst].told_by else ""
+    lower = max(risk.lower for risk in risks)
     wealth = [game.bets.log_e_value for game in every]
     p_value = min(len(every) * risks[worst].p_value, 1.0)
     result = session.result(
         verdict,
-        lower=_lower(risks),
+        lower=lower,
         p_value=agree_with_verdict(p_value, session.budget.alpha, violated=violated),
         e_value=float(np.exp(np.logaddexp.reduce(wealth) - math.log(len(wealth)))),
         bet_samples=2 * sum(game.bets.pairs for game in every),
-        resolution=max(caught, _lower(risks)),
+        resolution=max(caught, lower),
         pairs=(len(every), len(every)),
         strongest=f"{risks[worst].record}: AUC {risks[worst].auc:.3g}{told_by}",
         risks=risks,
@@ -336,12 +346,8 @@ def _conclude(session: Session, games: _Games) -> AuditFinding:
     return AuditFinding(result, session.pairs[worst])
 
 
-def _lower(risks: tuple[Risk, ...]) -> float:
-    return max(risk.lower for risk in risks)
-
-
-def _contents(outputs: list[Any]) -> set[Any]:
-    """Return what tells outputs apart; of models all that they hold, as tables do not show it."""
+def _distinct_contents(outputs: list[Any]) -> set[Any]:
+    """Return a mark for each distinct output; models are compared by all that they hold."""
     table = tabulate(outputs)
     if opaque_types(table.levels):
         return set(map(equality_key, outputs))

@@ -1,11 +1,12 @@
-"""Attacks on membership: what they see of an output, and how they learn to score it.
+"""Attacks on membership: the quantities of an output that they see, and how they learn a score.
 
 Tables with the columns of the data are compared with the target record; models are asked about it;
-whatever else comes out is taken apart as in any audit.
+other outputs have the features of any audit.
 """
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,35 +14,32 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.basics.arrays import Bools, Floats, Outputs
+from pytest_dp.basics.arrays import Floats, Outputs
 from pytest_dp.basics.errors import ClaimError
 from pytest_dp.basics.reprs import on_one_line
-from pytest_dp.betting.models import Design, design, fit_model
+from pytest_dp.betting.additive import AdditiveScore, FeatureBins
+from pytest_dp.betting.models import Posterior, fit_model
+from pytest_dp.betting.scores import scores
 from pytest_dp.data.fields import cells_of, record_cells
 from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.features import all_features
 from pytest_dp.outputs.raised import Raised
 from pytest_dp.outputs.table import Table, tabulate
 from pytest_dp.outputs.user_features import function_name, target_record
+from pytest_dp.statistics.guessing_bounds import area
 
 MIN_PROBABILITY = 1e-12
 """Probability that a prediction counts with, at least: 0 would be an infinite score. Larger: sure
 predictions look alike; smaller: one of them outweighs all others."""
 
 ASKED = ("predict_proba", "score_samples", "decision_function", "predict")
-"""What models say of records, by scikit-learn's names; the first one that there is counts."""
+"""Methods of models that score records, by scikit-learn's names; the first that exists counts."""
 
 RAISED = "whether it raised, or lacks a quantity"
-"""A quantity of every output: how many of the others it has not."""
+"""The name of a quantity of every output: how many others it lacks, plus 1 if the run raised."""
 
 Look = Callable[[Any], Any]
-"""From an output to as many numbers for each output; the first is larger for members, if any is."""
-MAX_DEVIATION = 4.0
-"""Standard deviations that a standardised number may have. More: one odd output turns a score;
-fewer: what stands out is cut off."""
-MIN_LEFT = 1e-9
-"""Share of an output's own weight that is left without it, at least. Smaller: rounding decides;
-larger: outputs far out count too little."""
+"""A function of an output that returns a fixed number of numbers, the first larger for members."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +47,9 @@ class Shown:
     """The quantities of outputs, for each target: ``shown(outputs)``, shape (n, targets, width)."""
 
     looks: tuple[Look, ...]
-    """One for each target."""
+    """One function for each target."""
     labels: tuple[str, ...]
-    """Of all but the last, which is `RAISED`."""
+    """Names of all quantities but the last, which is `RAISED`."""
 
     def __call__(self, outputs: Outputs) -> Floats:
         rows = np.full((len(outputs), len(self.looks), len(self.labels) + 1), np.nan)
@@ -73,25 +71,26 @@ class Shown:
         return rows
 
     def only(self, target: int) -> Shown:
-        """Return the same for one target alone."""
+        """Return the quantities for one target alone."""
         return Shown((self.looks[target],), self.labels)
 
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """``asking(model)``: what a model says of a record, by `ASKED`."""
+    """``asking(model)``: the scores of a record by a model, from the first method in `ASKED`."""
 
     values: tuple[Any, ...]
-    """Of the record; its label, where models were not trained on it as a column, is the last."""
+    """Values of the record; the last one is its label, if models are not trained on it as a column.
+    """
     names: tuple[Any, ...] = ()
-    """Of its columns, by which a model that was trained on a DataFrame knows them."""
+    """Names of its columns, for models that were trained on a DataFrame."""
 
     @property
     def __name__(self) -> str:
         return "the model"
 
     def split(self, model: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        """Return what the model takes of the record, and its label, which is none or one."""
+        """Return the values that the model takes, and the label: one value, or none."""
         named, taken = dict(zip(self.names, self.values, strict=False)), self._take(model)
         if taken and set(taken) <= named.keys():
             left = [value for name, value in named.items() if name not in taken]
@@ -116,7 +115,7 @@ class Asking:
 
 
 def _confidence(model: Any, asked: str, said: Any, label: Any) -> float:
-    """Return how well a model fits the label of a record: larger, the better."""
+    """Return how well a model fits the label of a record; larger is better."""
     if asked == "predict":
         return -float(abs(float(said[0]) - float(label)))
     classes = list(getattr(model, "classes_", range(len(said))))
@@ -136,10 +135,11 @@ def shown_of(
     score: Callable[[Any, Any], Any] | None = None,
     features: Callable[[Any], Any] | None = None,
 ) -> Shown | None:
-    """Return what to look at in outputs such as the example; None if each is taken apart as it is.
+    """Return the quantities that attacks see of outputs like the example.
 
-    `targets` are positions, records, and the data without each. Raises ClaimError if a function of
-    the user's raises, or a model cannot be asked about the records.
+    None if whole outputs are compared. `targets` are positions, records, and the data without each
+    record. Raises ClaimError if a function of the user's raises, or a model cannot be asked about
+    the records.
     """
     looks: list[Look]
     if features is not None:
@@ -162,6 +162,7 @@ def shown_of(
 
 
 def _asking(data: Any, at: int) -> Asking:
+    """Return the question about the record at a position."""
     record = record_cells(data, at) if cells_of(data) is not None else {None: data[at]}
     return Asking(tuple(record.values()), tuple(record))
 
@@ -182,7 +183,7 @@ class _Scoring:
 
 
 def _labels(look: Look, example: Any) -> tuple[str, ...]:
-    """Return what the numbers are called; raise ClaimError if there are none."""
+    """Return the names of the numbers of a look; raise ClaimError if it raises or returns none."""
     name = function_name(look)
     try:
         numbers = np.ravel(np.asarray(look(example), dtype=np.float64))
@@ -200,90 +201,57 @@ def _labels(look: Look, example: Any) -> tuple[str, ...]:
     return tuple(labels)
 
 
-def first(rows: Floats) -> Floats:
-    """Return the score before anything was learned: the first quantity of each row, shape (n,)."""
-    return np.nan_to_num(rows[:, 0], nan=-np.inf)
-
-
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """A score that was learned, and what it mostly goes by."""
+    """A score of outputs: larger for outputs with the record."""
 
     score: Callable[[Any], Floats]
-    """Of rows of quantities, or of outputs where these are taken apart."""
+    """Of rows of quantities, or of outputs, shape (n,)."""
     told_by: str
+    """The name of the quantity with the largest weight."""
+
+
+FIRST_QUANTITY = Learned(lambda rows: np.nan_to_num(rows[:, 0], nan=-np.inf), "")
+"""The score before an attack was learned: the first quantity of each row."""
 
 
 def learn_attack(
     inside: Any, outside: Any, labels: Sequence[str], classifier: Any, seed: int
 ) -> Learned:
-    """Learn to score what comes out with a record above what comes out without it.
+    """Return a score that is larger for outputs `inside`, with the record, than for `outside`.
 
     Both are rows of quantities with these labels, shape (n, width), or outputs if there are no
-    labels. Where nothing varies, all score the same.
+    labels. If nothing varies, all outputs score the same.
     """
     on_d = np.repeat([True, False], [len(inside), len(outside)])
     table = tabulate(np.concatenate([inside, outside]) if labels else [*inside, *outside])
     about = [Feature(label, "leaf", f"output[{i}]") for i, label in enumerate(labels)]
     about = about or all_features(table, on_d)
-    if classifier is not None:
-        model = fit_model(classifier, table, on_d, about, seed)
-        return Learned(lambda each: model.log_odds(tabulate(each)), "a learned score")
-    ridge = fit_ridge(table, on_d, about)
-    return Learned(lambda each: ridge.score(tabulate(each)), ridge.told_by)
+    model = fit_model(classifier, table, on_d, about, seed)
+    return Learned(lambda each: scores(model, tabulate(each)), _main_quantity(model, table))
 
 
-PENALTIES = 10.0 ** np.arange(-4, 6)
-"""In outputs. Derived: from one that hardly any output notices to one that outweighs all."""
+def _main_quantity(model: Posterior, table: Table) -> str:
+    """Return the name of the quantity that changes an additive score most; empty if none does."""
+    if not isinstance(model, AdditiveScore):
+        return "a learned score"
+    spreads = [float(np.std(part)) for part in model.parts(table)]
+    column = model.columns[int(np.argmax(spreads))] if any(spreads) else None
+    return column.feature.text if isinstance(column, FeatureBins) else ""
 
 
-@dataclass(frozen=True, slots=True)
-class Ridge:
-    """A fitted score that ranks outputs; it says nothing about odds."""
+def cross_fitted_area(
+    inside: Any, outside: Any, labels: Sequence[str], classifier: Any, seed: int
+) -> tuple[float, float]:
+    """Return the AUC of attacks learned from one half and scored on the other, and its error.
 
-    design: Design
-    weights: Floats
-
-    def score(self, table: Table) -> Floats:
-        """Return the score of each output, shape (n,)."""
-        scores: Floats = np.round(_near(self.design.matrix(table)) @ self.weights, 9)
-        return scores
-
-    @property
-    def told_by(self) -> str:
-        """Return the name of the number with the largest weight; empty if all weights are 0."""
-        names = self.design.names
-        return names[int(np.argmax(np.abs(self.weights)))] if np.any(self.weights) else ""
-
-
-def _near(rows: Floats) -> Floats:
-    return np.clip(rows, -MAX_DEVIATION, MAX_DEVIATION)  # one odd output is not to turn a score
-
-
-def fit_ridge(table: Table, on_d: Bools, features: list[Feature]) -> Ridge:
-    """Fit a ridge regression of the input, which a few outputs teach which quantity tells.
-
-    Each quantity has a deviation that is its correlation with the input. How much all are drawn to
-    nothing is chosen by the error of each output when it is left out, which has a closed form once
-    the deviations are fixed.
-
-    Sources: Golub, Heath, Wahba, "Generalized Cross-Validation as a Method for Choosing a Good
-    Ridge Parameter", Technometrics 1979; Grandvalet, "Least Absolute Shrinkage is Equivalent to
-    Quadratic Penalization", 1998 (ridge with a scale for each quantity).
+    The mean of both ways round, and its standard error.
     """
-    plan = design(table, features)
-    x, y = _near(plan.matrix(table)), np.where(on_d, 1.0, -1.0)
-    y = y - y.mean()
-    related = np.abs(x.T @ y) / len(y)
-    left, sizes, right = np.linalg.svd(x * related, full_matrices=False)
-    projected = left.T @ y
-    best, weights = np.inf, np.zeros(x.shape[1])
-    for penalty in PENALTIES:
-        kept = sizes**2 / (sizes**2 + penalty)
-        rest = y - left @ (kept * projected)
-        leverage = np.minimum((left**2) @ kept + 1 / len(y), 1 - MIN_LEFT)
-        error = float(((rest / (1 - leverage)) ** 2).mean())
-        if error < best:
-            best = error
-            weights = right.T @ (sizes / (sizes**2 + penalty) * projected)
-    return Ridge(plan, weights * related)
+    middle = len(inside) // 2
+    halves = slice(middle), slice(middle, None)
+    areas = []
+    for known, held_out in (halves, halves[::-1]):
+        attack = learn_attack(inside[known], outside[known], labels, classifier, seed)
+        areas.append(area(attack.score(inside[held_out]), attack.score(outside[held_out])))
+    (one, error), (other, error2) = areas
+    return (one + other) / 2, math.hypot(error, error2) / 2

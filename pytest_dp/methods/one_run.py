@@ -1,10 +1,12 @@
 """Training that is run once: canaries in or out by coins, and guesses from the output which.
 
-A score says of each canary how much the output looks as if it was in. The largest scores are
-guessed to be in, the smallest to be out, and the rest is left open; how many of each is decided
-before anything is run. The number of right guesses has a p-value
-(`pytest_dp.statistics.guessing_bounds`). Several runs, each with coins of its own, are added up.
-There is a look after each, until the claim is refuted; all looks share alpha.
+Canaries are records that are each added to the data or not by a coin. Each gets a score: the larger
+it is, the more the output looks as if the canary was in. Canaries with the largest scores are
+guessed to be in, those with the smallest to be out, and the others are not guessed. How many are
+guessed is decided before the first run. The number of right guesses has a p-value
+(`pytest_dp.statistics.guessing_bounds`). The guesses of several runs, each with coins of its own,
+are added up. The p-value is computed after each run until the claim is refuted; all these looks
+share alpha.
 
 Source: Steinke, Nasr, Jagielski, "Privacy Auditing with One (1) Training Run", NeurIPS 2023.
 """
@@ -38,11 +40,11 @@ from pytest_dp.statistics import guessing_bounds as evidence
 from pytest_dp.statistics.clopper_pearson import SHOWN_ALPHA
 
 FIRST_TIMES = 1.25
-"""Multiple of the claim that is tried first. Larger and smaller: the same result takes longer."""
+"""Multiple of the claimed loss that is tried first. Larger and smaller: the search takes longer."""
 MAX_TIMES = 1e6
 """Multiple of the claim beyond which nothing is found. Larger ones are as good as no privacy."""
 STEP_ERROR = 1e-3
-"""Relative error of the multiple. Larger: what is told is less exact; smaller: it takes longer."""
+"""Relative error of the multiple. Larger: the limit is less exact; smaller: it takes longer."""
 
 NO_BETTER = (
     "the scores separate canaries inside and outside the data no better than coins: write "
@@ -55,10 +57,10 @@ MAX_NUMBERS = 1_000_000
 
 
 def audit(session: Session) -> AuditFinding:
-    """Audit one claim by guessing which canaries were in the data.
+    """Run the training to audit one claim by guessing which canaries were in the data.
 
-    The result is ``violated`` if the p-value is at most alpha; ``inconclusive`` if scores tell
-    nothing, or time was up before a run ended.
+    The result is ``violated`` if the p-value is at most alpha; ``inconclusive`` if scores do not
+    separate canaries, or if time was up before a run ended.
     Raises ClaimError if the claim is not about single records, if there are too few canaries
     to show anything, or if they cannot be scored; MechanismError if a run raises.
     """
@@ -78,7 +80,10 @@ def audit(session: Session) -> AuditFinding:
 
 
 class _Guessing:
-    """Runs with canaries, and what was guessed of each."""
+    """Runs with canaries, and how many guesses were right.
+
+    Raises ClaimError as `audit` says.
+    """
 
     def __init__(self, session: Session) -> None:
         assert isinstance(session.method, OneRun)
@@ -93,15 +98,18 @@ class _Guessing:
         planned = evidence.plan_guesses(len(self.canaries), self.sticks, self.level)
         self.guesses: tuple[int, int] = self.method.guesses or planned  # type: ignore[assignment]
         self.each = sum(self.guesses)
-        """Guesses in each run."""
+        """How many guesses each run has."""
         self._check_enough()
         self.runs = self.right = 0
         """Runs so far, and how many of their guesses are right."""
         self.best = (math.inf, 0, 0)
-        """The smallest p-value of a look, by how many right guesses, after how many runs."""
+        """The smallest p-value of a look, the right guesses so far, and the runs so far."""
 
     def play(self) -> None:
-        """Run once: coins, data, an output, scores, and which guesses are right."""
+        """Throw coins, run the training once, and count right guesses.
+
+        Raises MechanismError if the run raises, and OutOfTime.
+        """
         session, m = self.session, len(self.canaries)
         rng = np.random.default_rng(stream(session.seed, Purpose.COINS, self.runs))
         inside, order = rng.random(m) < 0.5, rng.permutation(m)
@@ -122,16 +130,17 @@ class _Guessing:
 
     @property
     def p_value(self) -> float:
-        """By the look that shows most, of as many as there may be."""
+        """The smallest p-value of a look, times the largest number of looks."""
         return min(1.0, self.method.runs * self.best[0])
 
     @property
     def refuted(self) -> bool:
+        """True if the p-value is at most alpha."""
         return self.p_value <= self.alpha
 
     @property
     def lower(self) -> float:
-        """By the same look."""
+        """Lower bound in the claim's parameter by the look with the smallest p-value, or 0."""
         _, right, runs = self.best
         m, guarantee = len(self.canaries), self.session.guarantee
         return (
@@ -139,7 +148,7 @@ class _Guessing:
         )
 
     def result(self) -> AuditResult:
-        """Return the verdict, and how much less noise would have been caught."""
+        """Return the verdict with the detection limit; add notes if nothing could be detected."""
         session, guarantee = self.session, self.session.guarantee
         said: dict[str, Any] = {"strongest": self._in_words()} if self.runs else {}
         lower, alpha = self.lower, session.budget.alpha
@@ -153,11 +162,11 @@ class _Guessing:
         return session.result(verdict, lower=lower, p_value=p_value, resolution=caught, **said)
 
     def _times_to_find(self) -> float:
-        """Return how many times too small noise would have been found, by what was guessed.
+        """Return the multiple of the claimed loss that 19 of 20 such audits would refute.
 
-        That is in 19 of 20 audits. Of scores by which as many guesses may be right by chance
-        nothing is known: with less noise they may tell no more. What ran may have less noise
-        already than its claim asks for.
+        Infinite, with a note, if right guesses may be chance, as less noise may then change
+        nothing, or if no multiple is refuted. The mechanism that ran may already lose more than
+        its claim, which the multiple includes.
         """
         total, m = self.runs * self.each, len(self.canaries)
         if clopper_pearson.lower(self.right, total, SHOWN_ALPHA) <= 0.5:
@@ -176,6 +185,7 @@ class _Guessing:
         return times * evidence.above(share, self.each, m, self.sticks)
 
     def _in_words(self) -> str:
+        """Return sentences on canaries, guesses, and how many guesses were right."""
         m = len(self.canaries)
         each = "" if self.runs == 1 else f", in each of {self.runs} runs"
         at_most = evidence.to_refute(self.each, m, self.sticks, SHOWN_ALPHA, self.runs)
@@ -191,7 +201,7 @@ class _Guessing:
         )
 
     def _check_enough(self) -> None:
-        """Refuse fewer canaries, or guesses, than can show anything."""
+        """Raise ClaimError if so few canaries or guesses could not refute the claim."""
         m, guessed, runs = len(self.canaries), self.each, self.method.runs
         if guessed > m:
             raise ClaimError(f"guesses={self.guesses} of {m:,} canaries: at most one of each.")
@@ -215,7 +225,7 @@ Field = tuple[Any, Any, Any]
 def canary_scores(
     score: Callable[[Any, Any], Any] | None, output: Any, canaries: Any, base: Any
 ) -> Floats:
-    """Return the score of each canary: larger if it looks more as if it was in.
+    """Return the score of each canary: larger if the output looks more as if it was in the data.
 
     `canaries` and `base` are datasets. Without a `score`, it depends on the output: an array of a
     canary's shape is scored by the inner product, a dataset like `base` by minus the distance of
@@ -248,6 +258,7 @@ def _fits(model: Any, canary: Any) -> float:
 
 
 def _number(score: Callable[[Any, Any], Any], output: Any, canary: Any) -> float:
+    """Return a score as a float; raise ClaimError if it raises, or is no number or NaN."""
     try:
         value = score(output, canary)
         number = float(value)
@@ -264,7 +275,7 @@ def _number(score: Callable[[Any, Any], Any], output: Any, canary: Any) -> float
 
 
 def _numbers(value: Any) -> Floats | None:
-    """Return an array of finite numbers; None if it is none."""
+    """Return a value as an array of finite numbers; None if it is not such an array."""
     try:
         numbers = np.asarray(value, float)
     except (TypeError, ValueError):
@@ -273,9 +284,10 @@ def _numbers(value: Any) -> Floats | None:
 
 
 def _closest(fields: Sequence[Field]) -> Floats:
-    """Return the mean distance over all fields to the closest row.
+    """Return the distance of each canary to the closest row, as a mean over the fields.
 
-    Of numbers it is in standard deviations of the base, at most 1; of all else 1 unless they agree.
+    Distances of numbers are in standard deviations of the base, at most 1; those of other values
+    are 0 if equal, else 1.
     """
     rows, canaries, _ = fields[0]
     step = max(1, MAX_NUMBERS // len(rows))
@@ -286,7 +298,7 @@ def _closest(fields: Sequence[Field]) -> Floats:
 
 
 def _apart(field: Field, some: slice) -> Floats:
-    """Return the distances of one field, for each row and each of some canaries."""
+    """Return the distances of one field, shape (rows, canaries of the slice)."""
     rows, chosen, base = field[0], field[1][some], field[2]
     if all(column.dtype.kind == "f" for column in field):
         scale = np.nanstd(base) or 1.0

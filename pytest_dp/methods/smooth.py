@@ -1,11 +1,12 @@
-"""Numbers of which a comparison is true to a degree: arrays, by inputs and by draws.
+"""Smoothed runs: a number is an array over inputs and draws, and a comparison is true to a degree.
 
-All draws are fixed, and a number is an array: by inputs, which are looked at side by side, and by
-draws. A comparison forks the run. Its branches have weights that sum to 1, by a sigmoid of how far
-apart the two sides are, in units of how far the draws spread. So each path has a weight for each
-input and draw, and the probability of an output is the mean of the weights of the paths to it.
+All draws are fixed. A number of a run is an array: one axis for inputs that are run side by side,
+one for draws. A comparison forks the run into two paths. The paths have weights that sum to 1, by a
+sigmoid of the difference of both sides, in units of the standard deviation over the draws. So each
+path has a weight for each input and draw, and the probability of an output is the mean weight of
+the paths to it: a smooth function of the inputs.
 
-A sigmoid is the distribution function of logistic noise: to smooth is to add a little noise to each
+A sigmoid is the distribution function of logistic noise: smoothing adds a little noise to each
 comparison, which makes variances 5 % larger here.
 
 Source: Bichsel, Gehr, Drachsler-Cohen, Tsankov, Vechev, "DP-Finder", CCS 2018, Section 5: the rules
@@ -56,10 +57,6 @@ from pytest_dp.running.generator_stand_ins import (
 from pytest_dp.running.instrumented import StandsFor, apply_instrument, shadow
 from pytest_dp.running.laws import INTEGERS, Law
 
-MAX_BRANCHES = 64
-"""Values of a draw that a smoothed run takes one by one. More: paths multiply; fewer: gradients
-are not known."""
-
 STEEPNESS = float(8)
 """Of sigmoids, for margins in units of their spread. Derived: logistic noise of an eighth of the
 spread adds pi^2 / 3 / 64, or 5 %, to a variance."""
@@ -67,9 +64,6 @@ MAX_COMPARISONS = 1_000
 """In one run. With more, runs that compare draws for ever take longer to be given up."""
 HARD = math.inf
 """The steepness of comparisons as they are."""
-MAX_OUTPUTS = 6
-"""Outputs of a path whose probabilities are followed. More take longer; fewer may miss the one
-that leaks."""
 UNKNOWN_LEFT = 1e-6
 """Probability of paths that are not followed. Larger: gradients are less exact; smaller: they take
 longer."""
@@ -78,36 +72,41 @@ MAX_PATHS = 256
 
 
 class Smoothing(Branching):
-    """Answers draws by arrays: the same numbers in all runs, `draws` of each.
+    """A stand-in for generators that returns arrays of `draws` numbers, the same ones in all runs.
 
-    Other numbers follow from another `seed`.
+    The numbers follow from `seed`. `steepness` is that of comparisons.
     """
 
     def __init__(self, draws: int, seed: int, steepness: float = STEEPNESS) -> None:
         self.draws, self.steepness, self.spread = draws, steepness, 0.0
-        self.weights: Floats = np.ones((1, 1))  # of the path of the run, by inputs and draws
+        self.weights: Floats = np.ones((1, 1))
+        """Weights of the path of the present run, shape (inputs or 1, draws or 1)."""
         self._seed = seed
         self._fixed: dict[tuple[int, Law], Floats] = {}
         super().__init__()
 
     def start(self, path: Path) -> None:
-        """Begin a run along a path."""
+        """Begin a run along a path: no draw was made, and all weights are 1."""
         super().start(path)
         self.drawn = 0
         self.weights = np.ones((1, 1))
 
     def takes(self, law: Law) -> bool:
-        """Return whether draws of a law are numbers here: all but those of few whole numbers."""
-        return law.family is not INTEGERS or law.parameter > MAX_BRANCHES
+        """Return whether a draw is an array here: all but uniform draws of whole numbers."""
+        return law.family is not INTEGERS
 
     def choose(self, weights: Sequence[Weight]) -> int:
-        """Return a branch by its probability, whatever the draws."""
+        """Fork the run, multiply its weights by the branch's probability, and return the branch."""
         branch = super().choose(weights)
         self.weights = self.weights * float(weights[branch])
         return branch
 
     def fork(self, chances: Floats) -> bool:
-        """Return whether this run goes on as if a comparison were true."""
+        """Fork the run at a comparison, and return whether it goes on as if the comparison holds.
+
+        `chances` are degrees from 0 to 1, shape (inputs or 1, draws or 1). The weights of the run
+        are multiplied by those of its side. Too many comparisons give the run up.
+        """
         if len(self.path.taken) >= MAX_COMPARISONS:
             self.refuse(f"it compares draws more than {MAX_COMPARISONS:,} times")
         weighted = self.weights * chances
@@ -118,14 +117,14 @@ class Smoothing(Branching):
         return holds
 
     def above(self, margins: Floats, *, equal: bool = False) -> Floats:
-        """Return to which degree margins are above 0, or at least 0."""
+        """Return the degrees (0 to 1) to which margins are above 0, or at least 0 if `equal`."""
         if self.steepness == HARD:
             return np.asarray(margins >= 0 if equal else margins > 0, float)
         chances: Floats = expit(self.steepness / self.spread_of(margins) * margins)
         return chances
 
     def at(self, margins: Floats) -> Floats:
-        """Return to which degree margins are 0; 0 everywhere for numbers with a density."""
+        """Return the degrees (0 to 1) to which margins are 0; 0 for numbers that are not whole."""
         if self.steepness == HARD:
             return np.asarray(margins == 0, float)
         if margins.shape[-1] > 1 and (margins % 1).any():
@@ -133,15 +132,8 @@ class Smoothing(Branching):
         nearness: Floats = np.exp(-self.steepness * margins**2)
         return nearness
 
-    def integer(self, count: int, low: int = 0) -> Any:
-        return (
-            super().integer(count, low)
-            if count <= MAX_BRANCHES
-            else low + self.value_of(Law(INTEGERS, count))
-        )
-
     def value_of(self, law: Law) -> Any:
-        """Return the numbers for the next draw of a run."""
+        """Return the numbers of the next draw of a run, which are made once and kept."""
         key = self.drawn, law
         self.drawn += 1
         if key not in self._fixed:
@@ -150,14 +142,20 @@ class Smoothing(Branching):
         return Smooth(self, self._fixed[key])
 
     def spread_of(self, margins: Floats) -> float:
-        """Return the spread of margins on the first input; if it is 0, the largest one so far."""
+        """Return the standard deviation of margins over the draws, on the first input.
+
+        If it is 0, return the largest deviation so far, or 1. Updates that largest deviation.
+        """
         spread = float(margins[0].std())
         self.spread = max(self.spread, spread)
         return spread or self.spread or 1.0
 
 
 class Smooth(Deferred):
-    """A number by inputs and draws: `values` has shape (inputs or 1, draws or 1)."""
+    """A number of a smoothed run: `values` has shape (inputs or 1, draws or 1).
+
+    Arithmetic gives further such numbers; comparisons fork the run.
+    """
 
     __slots__ = ("values",)
     instrument: Smoothing
@@ -167,11 +165,12 @@ class Smooth(Deferred):
         self.values = values
 
     def average(self, weights: Floats) -> float:
-        """Return its average, weighed by inputs and draws."""
+        """Return the average of the values with these weights, which broadcast with them."""
         values, weights = np.broadcast_arrays(self.values, weights)
         return float(np.average(values, weights=weights))
 
     def combined(self, other: Any, function: Function) -> Any:
+        """Return a function of this number and another; NotImplemented for other objects."""
         if isinstance(other, Smooth):
             return Smooth(self.instrument, function(self.values, other.values))
         if not is_plain_number(other):
@@ -179,7 +178,7 @@ class Smooth(Deferred):
         return Smooth(self.instrument, function(self.values, float(other)))
 
     def of(self, function: Callable[[Floats], Any]) -> Smooth:
-        """Return a function of its values."""
+        """Return a function of this number."""
         return Smooth(self.instrument, np.asarray(function(self.values), float))
 
     __neg__ = partialmethod(of, operator.neg)
@@ -195,6 +194,7 @@ class Smooth(Deferred):
         return self.of(np.trunc) if kind is int else self
 
     def is_above(self, *, equal: bool) -> bool:
+        """Fork the run at the comparison with 0, and return its side of the fork."""
         return self.instrument.fork(self.instrument.above(self.values, equal=equal))
 
     def __eq__(self, other: object) -> Any:
@@ -204,14 +204,14 @@ class Smooth(Deferred):
         return other is self or self.instrument.fork(self.instrument.at(margins.values))
 
     def __getattr__(self, name: str) -> Any:
-        """Return what numpy looks for on objects in arrays: functions of one number."""
+        """Return the method that numpy calls on objects in arrays: a function of one number."""
         ufunc = getattr(np, name, None)
         if isinstance(ufunc, np.ufunc) and ufunc.nin == 1:
             return lambda: self.of(ufunc)
         raise AttributeError(f"a draw has no attribute {name!r}")
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
-        """Return a function of numpy, on the arrays that numbers are; comparisons fork."""
+        """Return a function of numpy, applied to the arrays of the numbers; comparisons fork."""
         if method != "__call__" or keywords.keys() - {"dtype", "casting"}:
             return getattr(ufunc, method)(*map(objects, inputs), **keywords)
         if any(isinstance(value, np.ndarray) and value.ndim for value in inputs):
@@ -225,7 +225,7 @@ class Smooth(Deferred):
         return Smooth(self.instrument, np.asarray(ufunc(*values), float))
 
     def __array_function__(self, function: Any, types: Any, args: Any, keywords: Any) -> Any:
-        """Return other functions of numpy, by what they do with objects."""
+        """Return other functions of numpy, applied to arrays of numbers as objects."""
         if function in (np.round, np.around):
             return round(args[0], *args[1:], **keywords)
         made = function(*(objects(arg) if is_draw(arg) else arg for arg in args), **keywords)
@@ -236,33 +236,33 @@ NUMBER_TYPES = {kind.__name__: StandsFor.of(kind) for kind in (float, int)}
 """Stand-ins for types by the names under which a mechanism finds them."""
 
 Key = tuple[Hashable, tuple[Any, ...]]
+"""The form of an output, and its values; `Smooth` stands for each number with noise."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Weighed:
-    """An output of a mechanism on one path."""
+    """An output of a mechanism on one path, with the weights of the path."""
 
     key: Key
-    """Its form, and its values; `Smooth` stands for numbers with noise."""
     numbers: tuple[Smooth, ...]
-    """With noise."""
+    """The numbers with noise, in order."""
     weights: Floats
-    """Of the path, of shape (inputs, draws or 1)."""
+    """Weights of the path, shape (inputs or 1, draws or 1)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """A set of outputs: of one form, with numbers on one side of a threshold."""
+    """A set of outputs: all of one form, with numbers on one side of a threshold each."""
 
     key: Key
     signs: tuple[int, ...]
-    """Of each number: 1 if it is above its threshold, -1 if below; 0 if it may be anything, and
-    then it has none."""
+    """For each number: 1 if it is above its threshold, -1 if below, 0 if it has no threshold."""
 
     def chance(self, weighed: Weighed, thresholds: Floats) -> Floats | float:
-        """Return the weighted degree to which the outcome of a path is in it, by input and draw.
+        """Return the weights of a path times the degree to which its output is in this set.
 
-        Thresholds have a row for each input, and are those of numbers that have one.
+        `thresholds` has a row for each input, a column for each number with a threshold. The result
+        broadcasts to shape (inputs, draws).
         """
         if weighed.key != self.key:
             return 0.0
@@ -274,7 +274,7 @@ class Output:
         return chance
 
     def holds(self, output: Any, thresholds: Floats) -> bool:
-        """Return whether an output of a real run is in it."""
+        """Return whether an output of a real run is in this set."""
         leaves: list[Any] = []
         form, values = self.key
         if flatten_output(output, leaves) != form or len(leaves) != len(values):
@@ -289,37 +289,16 @@ class Output:
         return True
 
 
-def outputs_of(
-    outcomes: Sequence[Weighed], least: float, rng: np.random.Generator
-) -> dict[Key, tuple[Output, Floats]]:
-    """Return outputs that are likely enough, with thresholds at the averages of their numbers.
-
-    Of many numbers, a few have a threshold. Their side of it is random.
-    """
-    found: dict[Key, tuple[Output, Floats]] = {}
-    for outcome in outcomes:
-        if outcome.weights.mean() >= least:
-            count = len(outcome.numbers)
-            signs = np.zeros(count, int)
-            some = rng.permutation(count)[:MAX_OUTPUTS]
-            signs[some] = rng.choice([-1, 1], len(some))
-            averages = [number.average(outcome.weights) for number in outcome.numbers]
-            thresholds = np.array(averages)[signs != 0]
-            found[outcome.key] = Output(outcome.key, tuple(signs.tolist())), thresholds
-    return found
-
-
 Asked = tuple[Output, Floats]
 """An output, with a row of thresholds for each vector."""
 
 
 class Smoothed:
-    """A copy of a mechanism, which is run on several inputs at once where it can be.
+    """Smoothed runs of a copy of a mechanism, on several inputs side by side if possible.
 
-    It may refuse arrays in place of numbers of its input, if not in place of draws; then it is run
-    on one input after the other. Raises CannotCopy if there is no copy; and by its methods
-    CannotInstrument if the mechanism does with numbers what arrays cannot do, or raises, and
-    OutOfTime.
+    If the mechanism raises with arrays in place of input numbers, it is run on one input after the
+    other. Raises CannotCopy if the mechanism cannot be copied. Methods raise CannotInstrument if
+    the mechanism raises with arrays in place of draws, and OutOfTime.
     """
 
     def __init__(self, call: Call, smoothing: Smoothing, deadline: Deadline) -> None:
@@ -330,7 +309,10 @@ class Smoothed:
         self._call = replace(call, mechanism=mechanism, params=params, made=RunCounter())
 
     def chances(self, side: Side, vectors: Floats, asked: Sequence[Asked]) -> Floats:
-        """Return the probability of each output, by outputs, vectors and draws."""
+        """Run the mechanism on the inputs of vectors, and return the chance of each output.
+
+        The result has shape (outputs, vectors, draws); its mean over the draws is a probability.
+        """
         outcomes = self._together(side, vectors)
         if outcomes is None:
             rows = [
@@ -345,13 +327,19 @@ class Smoothed:
         return total
 
     def weigh_outputs(self, side: Side, vector: Floats) -> list[Weighed]:
-        """Return the outputs on all likely paths, on the input of a vector, which is a row."""
+        """Run the mechanism on the input of a vector, and return the outputs on all likely paths.
+
+        `vector` has shape (1, numbers).
+        """
         outcomes = self._together(side, vector)
         assert outcomes is not None
         return outcomes
 
     def _together(self, side: Side, vectors: Floats) -> list[Weighed] | None:
-        """Return all likely paths on inputs side by side; None if it takes but one at a time."""
+        """Run all likely paths on inputs side by side, and return their outputs.
+
+        None for several inputs if the mechanism takes one input at a time only.
+        """
         numbers = side.numbers(vectors)
         if self._side_by_side:
             columns = [column[:, None] for column in numbers.T]
@@ -366,6 +354,7 @@ class Smoothed:
         return self._explore(lambda: side.build(numbers[0].tolist()))
 
     def _explore(self, data: Callable[[], Any]) -> list[Weighed]:
+        """Run the likely paths one by one on new data, and return their outputs."""
         found: list[Weighed] = []
         with apply_instrument(self.smoothing, self._deadline):
             for _, outcome, left in explore_paths(lambda path: self._run(path, data)):
@@ -381,6 +370,7 @@ class Smoothed:
         return found
 
     def _run(self, path: Path, data: Callable[[], Any]) -> Weighed | None:
+        """Run one path, and return its output; None if the run was abandoned on the way."""
         smoothing = self.smoothing
         smoothing.start(path)
         try:

@@ -1,10 +1,10 @@
 """StatDP: look for the most suspicious event on some samples, test it on held-out ones.
 
 Algorithm 1 of the paper searches 100,000 samples of every pair, and tests on 500,000 held-out ones.
-Here pairs are compared on few samples first, and only the suspicious half goes on; and there are as
-many held-out samples as the search says are needed. That, the pair and the event rest on search
-samples only, and the one event is tested once, on samples that nobody has looked at; so the p-value
-is valid whatever the search did.
+Here pairs are compared on few samples first, and only the suspicious half gets more samples. The
+counts of the search also say how many held-out samples are needed. The pair, the event and that
+number depend on search samples only, and the event is tested once, on other samples. So the p-value
+is valid however the search chooses.
 
 Source: Ding, Wang, Wang, Zhang, Kifer, "Detecting Violations of Differential Privacy", CCS 2018,
 Algorithms 1 to 4; the p-value is that of `pytest_dp.statistics.count_tests`. For claims of more
@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -72,7 +71,7 @@ run."""
 
 
 def audit(session: Session) -> AuditFinding:
-    """Audit one claim with StatDP; errors are those of `sequential.audit`.
+    """Run the mechanism to audit one claim with StatDP; raises as `auditors.sequential.audit`.
 
     The result is that of `search_then_test`.
     """
@@ -80,9 +79,9 @@ def audit(session: Session) -> AuditFinding:
 
 
 def suspect(pairs: PairSearch) -> Witness | None:
-    """Return the most suspicious event, or None if none is worth a test.
+    """Run the mechanism on pairs, and return the most suspicious event; None if there is none.
 
-    The search is decided if no more samples were needed to pick it.
+    The search is decided if an event was suspicious enough before all its samples were used.
     """
     session = pairs.session
     budget = SEARCH_SHARE * session.budget.max_samples
@@ -91,53 +90,44 @@ def suspect(pairs: PairSearch) -> Witness | None:
     found = search_by_halving(pairs, budget, deadline, judge, first=FIRST_OUTPUTS)
     if not found:
         return None
-    return replace(found[0].witness, largest=_largest_shown(session, found[0].state))
+    state, ranked = found[0]
+    sign = -1 if ranked.c2 > ranked.c1 else 1
+    counts = likelier_first(sign, ranked.c1, ranked.c2)
+    p1, p2 = (count / state.outputs.pairs for count in counts)
+    return Witness(state, ranked.event, sign, p1, p2, largest=_largest_shown(session, state))
 
 
-def _most_suspicious(pairs: PairSearch, known: Sequence[PairState]) -> list[_Suspect]:
-    """Return the most suspicious event of each pair, the worst first; a decisive one alone."""
-    found = [one for state in known for one in _suspicious_events(pairs.session, state)]
-    found.sort(key=lambda one: (-one.rank, one.state.number))
-    if not found or found[0].rank <= DECISIVE:
+def _most_suspicious(
+    pairs: PairSearch, states: Sequence[PairState]
+) -> list[tuple[PairState, RankedEvent]]:
+    """Return the most suspicious event of each pair, the most suspicious pair first.
+
+    If an event is decisive, mark the search as decided and return one pair only.
+    """
+    found: list[tuple[PairState, RankedEvent]] = []
+    for state in states:
+        table, on_d = state.outputs.table()
+        rank = rank_for(pairs.session.guarantee)(state.outputs.pairs)
+        about = _readable_features(pairs.session, state, table, on_d)
+        events = search(table, on_d, rank, about, 1)
+        found += [(state, simplest_event(event, table, on_d, rank)) for event in events]
+    found.sort(key=lambda one: (-one[1].rank, one[0].number))
+    if not found or found[0][1].rank <= DECISIVE:
         return found
     pairs.is_decided = True
-    # Among pairs that are about as suspicious, the first one is the simplest.
-    near = [one for one in found if one.rank > max(SUGGESTIVE, 0.4 * found[0].rank)]
-    return [min(near, key=lambda one: one.state.number)]
-
-
-@dataclass(frozen=True, slots=True)
-class _Suspect:
-    """The most suspicious event of a pair, on so many samples of each input."""
-
-    state: PairState
-    event: RankedEvent
-    runs: int
-
-    @property
-    def rank(self) -> float:
-        return self.event.rank
-
-    @property
-    def witness(self) -> Witness:
-        sign = -1 if self.event.c2 > self.event.c1 else 1
-        p1, p2 = (c / self.runs for c in likelier_first(sign, self.event.c1, self.event.c2))
-        return Witness(self.state, self.event.event, sign, p1, p2)
-
-
-def _suspicious_events(session: Session, state: PairState) -> list[_Suspect]:
-    table, on_d = state.outputs.table()
-    rank = rank_for(session.guarantee)(state.outputs.pairs)
-    events = search(table, on_d, rank, _readable_features(session, state, table, on_d), 1)
-    return [
-        _Suspect(state, simplest_event(event, table, on_d, rank), state.outputs.pairs)
-        for event in events
-    ]
+    # Among pairs that are about equally suspicious, the first of the claim is the simplest.
+    least = max(SUGGESTIVE, 0.4 * found[0][1].rank)
+    near = [one for one in found if one[1].rank > least]
+    return [min(near, key=lambda one: one[0].number)]
 
 
 def _readable_features(
     session: Session, state: PairState, table: Table, on_d: Bools
 ) -> list[Feature]:
+    """Return the features of outputs by which events are searched, distances included.
+
+    The first call for a pair runs the mechanism without noise and keeps the distances.
+    """
     if table.is_extract:
         return features_of_extract(table)
     if state.added is None:
@@ -146,7 +136,10 @@ def _readable_features(
 
 
 def _largest_shown(session: Session, state: PairState) -> float:
-    """Return the most that any event showed in the search, less two standard errors."""
+    """Return the largest loss that an event showed in the search, less two standard errors.
+
+    In the claim's parameter; 0 if no event came often enough.
+    """
 
     def cautious(c1: Ints, c2: Ints, runs: int) -> tuple[Floats, Floats]:
         high, low = np.maximum(c1, c2) + 0.5, np.minimum(c1, c2) + 0.5
@@ -168,9 +161,10 @@ def _largest_shown(session: Session, state: PairState) -> float:
 
 
 def _apart(p1: Floats, p2: Floats, guarantee: Guarantee) -> Floats:
-    """Return how far an event tells two inputs apart: its ε, or else its µ as of Gaussian privacy.
+    """Return a quick rank of events by their probabilities on D and D'.
 
-    Quick to find, and other notions have events in about the order of their µ.
+    The rank is the loss ε in nats for claims of an ε, else the loss µ of Gaussian privacy: other
+    notions order events about as µ does.
     """
     with np.errstate(all="ignore"):
         if guarantee.eps is None:
@@ -179,10 +173,10 @@ def _apart(p1: Floats, p2: Floats, guarantee: Guarantee) -> Floats:
 
 
 def distance_features(session: Session, inputs: tuple[Any, Any]) -> list[Feature]:
-    """Return the distances from the answers without noise on both inputs, where these are vectors.
+    """Run the mechanism without noise on D and D', and return the distances from both answers.
 
-    Section 4.4 of the paper: the answer at ε = ∞.
-    The mechanism must have been seen to depend on its input and its random numbers alone.
+    Section 4.4 of the paper: the answer at ε = ∞. Only answers that are vectors give a feature.
+    Empty if outputs depend on more than the input and the random numbers.
     """
     sampler = session.sampler
     if not sampler.replayable or not sampler.draws:
@@ -193,10 +187,11 @@ def distance_features(session: Session, inputs: tuple[Any, Any]) -> list[Feature
 
 
 def answer_without_noise(call: Call, data: Any, privacy_param: str | None) -> Any:
-    """Return the mechanism's answer without noise, or None if there is none.
+    """Run copies of the mechanism without noise, and return the answer.
 
-    Each draw is answered by the centre of its law; where that does not do, and the claim names the
-    parameter that carries ε, it is made infinite.
+    Each draw returns the centre of its distribution. If such a run fails and the claim names the
+    parameter that carries ε, that parameter is infinite in a second attempt. None if the mechanism
+    cannot be copied, raises, takes too long, or gives two different answers.
     """
     deadline, item = Deadline(ONE_RUN_SECONDS), Input(data)
     for changed in ({}, {privacy_param: math.inf}) if privacy_param else ({},):
@@ -215,12 +210,15 @@ def answer_without_noise(call: Call, data: Any, privacy_param: str | None) -> An
 
 
 class _NoNoise(Instrument):
-    """Noise that is at its centre; where it has none, plain noise, the same in every audit."""
+    """A stand-in for generators that returns the centre of each distribution.
+
+    A draw without a centre, such as of a uniform number, gets a fixed pseudo-random value.
+    """
 
     words = bytes(32)
 
     def draw(self, request: Request) -> Any:
-        """Return the centre."""
+        """Return the centre of the distribution, or note a refusal and return a fixed value."""
         standard_of = draw_kind_of(request).standard
         if standard_of is not None:
             law, scale, location = standard_of(request.arguments)
@@ -240,7 +238,7 @@ def _is_short_vector(answer: Any) -> bool:
 
 
 def distance_from(answer: Any) -> Feature:
-    """Return the feature: in how many positions an output differs from an answer."""
+    """Return the feature that counts the positions in which an output differs from an answer."""
     listed = answer.tolist() if isinstance(answer, np.ndarray) else list(answer)
     alone = tabulate([listed])
     names = {code: level for level, code in alone.levels.items()}
@@ -252,7 +250,11 @@ def distance_from(answer: Any) -> Feature:
 
 
 def hamming_distance(keys: tuple[tuple[str, Any], ...], table: Table) -> Floats:
-    """Count in how many positions each output differs from the answer; NaN for bare leaves."""
+    """Return in how many positions each output differs from an answer, shape (outputs,).
+
+    `keys` has the answer's entry for each position: ("number", value), or a category's name. NaN
+    for outputs that are no vectors.
+    """
     values = np.array([key[1] if key[0] == "number" else np.nan for key in keys], dtype=np.float64)
     codes = np.array(
         [NUMBER if key[0] == "number" else table.levels.get(key, ABSENT) for key in keys],

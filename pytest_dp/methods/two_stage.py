@@ -1,7 +1,7 @@
-"""Audits of fixed size: search on some samples, test once on held-out ones.
+"""Audits of fixed size: choose a pair and an event on some samples, test it once on fresh ones.
 
-How many outputs are drawn on which pair depends on counts and outputs alone. Nothing is bet, and
-what was drawn in a search is never tested. Where time runs out, a search ends with what there is.
+StatDP, DP-Sniper and DP-Finder differ in how they choose. No output of the search is counted in the
+test. If time runs out, the search ends with the outputs drawn so far.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -51,32 +51,90 @@ from pytest_dp.statistics.ledger import BetRecord
 from pytest_dp.statistics.power import PlannedBets, largest_loss, would_show
 
 MIN_SHOWN = 1e-3
-"""Loss in nats that an event shows, at least: smaller ones count as this one."""
+"""Loss in nats that an event shows, at least: smaller losses count as this one. Larger: the
+detection limit is too good; smaller: chance makes it infinite."""
 CHANCE_ALPHA = 0.01
-"""Error of the bounds on the event's probabilities, by which samples are planned, and of the test
-whether it tells inputs apart. Larger: too few are drawn; smaller: more than needed."""
+"""Error probability of the bounds on an event's probabilities that plan the test, and of the test
+whether the event tells D from D'. Larger: too few outputs are drawn; smaller: more than needed."""
 PLANNED_SHARE = 0.5
-"""Share of the time for which runs are planned: on a busy machine they take longer. A larger one
-cuts audits off; a smaller one leaves time unused."""
+"""Share of the time for which runs are planned. Larger: a busy machine cuts audits off; smaller:
+time is left unused."""
 MIN_TESTED = 1_000
-"""Outputs on either input that are tested, at least. More take longer; with fewer, the plan may be
-too short."""
+"""Outputs on either input that are tested, at least. More take longer; fewer may be too few."""
 MIN_RUNS = 20
 """Runs on either input of a pair in a search, at least. With fewer, halves are given up by chance;
 with more, fewer pairs are tried."""
 MAX_SCORE_CUTS = 200
-"""Cuts of a learned score, at most. A test of fixed size counts outputs beyond one cut: with fewer,
-the best one is met less closely; with more, the one that was lucky is taken."""
+"""Cuts of a learned score, at most. With fewer, the best cut is met less closely; with more, a
+lucky cut is taken."""
 MAX_KEPT = 400_000
-"""Pairs of outputs that are kept of a pair of inputs, at most. More take memory, and teach little.
-"""
+"""Outputs on each input of a pair that are kept, at most. More take memory, and teach little."""
 MAX_BATCH = 50_000
-"""Pairs of outputs in a batch, at most. With larger ones the last batch may not be kept at all."""
+"""Outputs on each input in a batch, at most. With larger batches the last one may not be kept."""
 FIRST_LOOK = 12
-"""Pairs of outputs by which pairs of inputs are compared first, at least. With fewer, halves are
-given up by chance; with more, less is left for those that are suspicious."""
+"""Outputs on each input by which pairs are compared first, at least. With fewer, halves are given
+up by chance; with more, less is left for suspicious pairs."""
 MIN_FITTED = 8
-"""Pairs of outputs that a score is learned from, at least. Of fewer there is nothing to learn."""
+"""Outputs on each input that a score is fitted to, at least. Fewer teach nothing."""
+
+T = TypeVar("T")
+
+
+class PairSearch:
+    """The pairs of inputs of a search, with the outputs drawn on each.
+
+    If `coupled`, both inputs of a pair are run with the same random numbers, as long as the
+    mechanism allows it. `purpose` begins the keys of the samples.
+    """
+
+    def __init__(
+        self, session: Session, pairs: Sequence[Pair], purpose: Purpose, *, coupled: bool
+    ) -> None:
+        self.session, self.purpose, self.coupled = session, purpose, coupled
+        source = PairSource(pairs)
+        self.pairs = ClaimPairs(source, session.guarantee, source.given)
+        self.is_decided = False
+        """Whether the event to test was clear before the samples of the search were used up."""
+
+    @property
+    def pool(self) -> Pool:
+        """The inputs of all pairs, with a few of the outputs on each."""
+        return self.pairs.pool
+
+    @property
+    def drawn_pairs(self) -> list[PairState]:
+        """The pairs that have outputs."""
+        return [state for state in self.pairs.seen if state.outputs.pairs]
+
+    @property
+    def are_alike(self) -> bool:
+        """True if D and D' gave equal outputs with equal random numbers, on every pair."""
+        drawn = self.drawn_pairs
+        return bool(drawn) and all(state.outputs.alike() for state in drawn)
+
+    def begin(self, count: int, size: int, deadline: Deadline) -> list[PairState]:
+        """Draw `size` outputs on both inputs of the first `count` pairs, once for each pair.
+
+        Return the pairs whose inputs the mechanism does not reject. Raises OutOfTime, and
+        MechanismError if no run has returned.
+        """
+        while len(self.pairs.seen) < count and (state := self.pairs.pick_new_pair()) is not None:
+            if self.coupled:  # once the inputs of a pair cannot share numbers, no later pair does
+                input1, input2 = (self.pool.inputs[at] for at in (state.input1, state.input2))
+                self.coupled = self.session.sampler.can_couple(input1, input2, deadline)
+            state.coupled = self.coupled
+            self.draw(state, size, deadline)
+            judge_first_outputs(self.session, self.pairs, state)
+        return self.pairs.accepted_pairs
+
+    def draw(self, state: PairState, total: int, deadline: Deadline) -> None:
+        """Draw outputs until each input of a pair has `total`, and count them if it has a score."""
+        while state.drawn < total:
+            size = min(total - state.drawn, MAX_BATCH)
+            args = self.session, self.pool, state, size, self.purpose, MAX_KEPT, deadline
+            batch = draw_batch(*args)
+            if state.binnings:
+                state.record = state.record.with_batch(batch)
 
 
 def search_then_test(
@@ -88,58 +146,86 @@ def search_then_test(
     pairs: Sequence[Pair] = (),
     share: float = 1.0,
 ) -> AuditResult:
-    """Run an audit in two stages.
+    """Run the mechanism to find an event, count the event on fresh runs, and return the result.
 
-    `find` returns what is to be tested, if anything; that is counted once, on held-out samples.
-    `coupled` is whether the search may run both inputs with the same random numbers. `pairs` are
-    looked at in place of those of the claim. The test may spend a `share` of alpha.
+    `find` returns the event to test, or None. If `coupled`, both inputs share random numbers in the
+    search, if they can. `pairs` are searched in place of those of the claim. The test spends
+    `share` (0 to 1) of alpha.
 
-    The result is ``violated`` exactly if the proof refutes the claim. It is ``inconclusive`` if
-    time ran out, if nothing could be tested, if nothing tells inputs apart, or if nothing was shown
-    while outputs never varied or some pairs were left out. Raises MechanismError if every run of
+    The result is ``violated`` exactly if the test refutes the claim. It is ``inconclusive`` if time
+    ran out, if there was no event to test, or if the claim was not refuted while outputs never
+    varied, no event told D from D', or pairs were left out. Raises MechanismError if every run of
     the mechanism raises, or if it hangs.
     """
+    sampler = session.sampler
     try:
-        session.sampler.warm_up(Input(session.pairs[0].inputs[0]), session.budget.deadline)
+        sampler.warm_up(Input(session.pairs[0].inputs[0]), session.budget.deadline)
         limit_to_time(session)
-        search, witness, agree = _run_search(session, find, pairs or session.pairs, coupled)
+        search, witness, are_alike = _run_search(session, find, pairs or session.pairs, coupled)
         tested = None if witness is None else _count(search, witness, proof)
     except OutOfTime as out:
         session.budget.refuse_hung(out)
-        session.sampler.note(
+        sampler.note(
             "stopped before the test, as too little of "
             f"max_seconds={session.settings.max_seconds:g} was left for it: raise max_seconds",
             hinders=True,
         )
         return session.result("inconclusive")
-    seen = len(search.seen), search.pairs.claimed
-    if seen[0] < seen[1] > 1:
-        note_left_out(session.sampler, seen[0], len(session.pairs))
+    drawn, given = search.drawn_pairs, search.pairs.claimed
+    if len(drawn) < given > 1:
+        note_left_out(sampler, len(drawn), len(session.pairs))
     by_features = session.settings.features is not None
-    is_constant = note_constant_outputs(session.sampler, search.pool, by_features=by_features)
-    says_nothing = is_constant or seen[0] < seen[1]
+    is_constant = note_constant_outputs(sampler, search.pool, by_features=by_features)
     if witness is None or tested is None:
-        return session.result("inconclusive", pairs=seen)
+        return session.result("inconclusive", pairs=(len(drawn), given))
     tested = replace(tested, share=share * tested.share)
-    result = replace(_conclude(search, witness, tested, proof), pairs=seen)
-    if says_nothing and not result.violated:
+    result = replace(_conclude(search, witness, tested, proof), pairs=(len(drawn), given))
+    if result.violated:
+        return result
+    if is_constant or len(drawn) < given:
         return replace(result, verdict="inconclusive")
-    known = [state.record for state in search.seen if state.binnings]
-    if known and session.guarantee.delta and not result.violated:  # the event tested is but one
-        now = max(largest_loss(record, session.guarantee) for record in known)
-        result = replace(result, may_lose=now, resolution=max(result.resolution, now))
-    if result.verdict == "no violation" and _is_blind(search, tested, agree):
+    scored = [state.record for state in drawn if state.binnings]
+    if scored and session.guarantee.delta:  # the event that was tested shows only a part
+        loss = max(largest_loss(record, session.guarantee) for record in scored)
+        result = replace(result, may_lose=loss, resolution=max(result.resolution, loss))
+    if result.verdict == "no violation" and _is_blind(search, tested, are_alike):
         why = advice_on_empty(search.pool) or BLIND
         notes, hindrances = (why, *result.notes), (why, *result.hindrances)
-        unknown = replace(result, notes=notes, hindrances=hindrances, resolution=math.inf)
-        return replace(unknown, verdict="inconclusive", blind=True)
-    return result if agree or search.are_alike else _without_far_limit(session, result)
+        result = replace(result, notes=notes, hindrances=hindrances, resolution=math.inf)
+        return replace(result, verdict="inconclusive", blind=True)
+    return result if are_alike else _without_far_limit(session, result)
+
+
+def _run_search(
+    session: Session,
+    find: Callable[[PairSearch], Witness | None],
+    pairs: Sequence[Pair],
+    coupled: bool,
+) -> tuple[PairSearch, Witness | None, bool]:
+    """Run a search; return it, its event or None, and whether D and D' gave equal outputs.
+
+    A coupled search is repeated with independent random numbers if all outputs on D and D' were
+    equal, as no event can be found then, or if they cannot be shared after all (with a note).
+    """
+    are_alike = False
+    if coupled:
+        search = PairSearch(session, pairs, Purpose.SEARCH, coupled=True)
+        try:
+            witness = find(search)
+        except CannotCouple as reason:
+            session.sampler.note(f"started again without shared random numbers, as {reason}")
+        else:
+            are_alike = search.are_alike
+            if witness is not None or not are_alike:
+                return search, witness, are_alike
+    search = PairSearch(session, pairs, Purpose.RESTART, coupled=False)
+    return search, find(search), are_alike
 
 
 def _without_far_limit(session: Session, result: AuditResult) -> AuditResult:
-    """Return the result, without a detection limit where no attack comes near the claim.
+    """Add a note and return the result without detection limit if no attack comes near the claim.
 
-    Beside a delta, one event shows only a part of the loss.
+    Return other results, and those of claims with a delta, unchanged.
     """
     guarantee = session.guarantee
     if result.verdict != "no violation" or result.loss is None or guarantee.delta:
@@ -148,15 +234,15 @@ def _without_far_limit(session: Session, result: AuditResult) -> AuditResult:
     if guarantee.noise_below(most) >= FAR_BELOW:
         return result
     session.sampler.note(note_of_far_below(guarantee, most), hinders=True)
-    said = tuple(session.sampler.notes), tuple(session.sampler.hindrances)
-    return replace(result, resolution=math.inf, far_below=most, notes=said[0], hindrances=said[1])
+    notes, hindrances = tuple(session.sampler.notes), tuple(session.sampler.hindrances)
+    return replace(result, resolution=math.inf, far_below=most, notes=notes, hindrances=hindrances)
 
 
 def limit_to_time(session: Session) -> None:
-    """Plan for fewer samples if the mechanism is too slow for all of them; a note says so.
+    """Reduce the sample limit if the mechanism is too slow for it, and add a note.
 
-    By powers of two, and by the quickest run so far: neither small differences in speed nor the
-    first calls, which are slow, should change what is done.
+    The new limit is a power of two, from the quickest run so far: small differences in speed, or
+    slow first calls, do not change the audit.
     """
     runs = session.sampler.runs + session.budget.runs_in_time(PLANNED_SHARE, quickest=True)
     if runs < session.budget.max_samples:
@@ -169,12 +255,15 @@ def limit_to_time(session: Session) -> None:
 
 
 def left_to_test(session: Session) -> int:
-    """Return how many samples are left for the test, and that there is time for."""
+    """Return how many samples the sample limit and the time leave for the test."""
     return int(min(session.budget.to_test, session.budget.runs_in_time(PLANNED_SHARE)))
 
 
 def _count(search: PairSearch, witness: Witness, proof: type[EventTest]) -> HeldOutCounts | None:
-    """Count a witness on held-out samples: as many as the search says are needed, if it does."""
+    """Run the mechanism to count a witness on held-out samples; None if none are left.
+
+    If the search was decided, only as many samples are drawn as its counts say are needed.
+    """
     session, runs = search.session, witness.state.outputs.pairs
     total = left_to_test(session)
     if search.is_decided:
@@ -188,7 +277,10 @@ def _count(search: PairSearch, witness: Witness, proof: type[EventTest]) -> Held
 def _conclude(
     search: PairSearch, witness: Witness, tested: HeldOutCounts, proof: type[EventTest]
 ) -> AuditResult:
-    """Return what the counts of a witness prove, and what they would have shown."""
+    """Return the verdict by the counts of a witness, with the detection limit.
+
+    Raises MechanismError if violating counts are not independent.
+    """
     session, c = search.session, search.session.method.c
     guarantee, claimed = session.guarantee, session.guarantee.claimed
     best = held_out.bound_by_counts(guarantee, session.budget.alpha, tested, proof)
@@ -196,12 +288,11 @@ def _conclude(
     lower, loss = max(best.lower, 0.0), best.loss
     violated = lower > claimed or p_value <= session.budget.alpha
     caught = proof(guarantee).resolution(best.counts, best.alpha, c)
-    if witness.largest:  # where there is little to find, an event may show less than was seen
+    if witness.largest:  # other events showed more in the search than this one does here
         four = best.counts.four
-        chances = (np.array(min((c + 0.5) / n, 1.0)) for c, n in (four[:2], four[2:]))
-        caught *= max(
-            1.0, witness.largest / max(float(EventTest(guarantee).shows(*chances)), MIN_SHOWN)
-        )
+        chances = (np.array(min((hits + 0.5) / n, 1.0)) for hits, n in (four[:2], four[2:]))
+        shown = max(float(EventTest(guarantee).shows(*chances)), MIN_SHOWN)
+        caught *= max(1.0, witness.largest / shown)
     verdict: Verdict = "violated" if violated else "no violation"
     example = None
     if violated:
@@ -227,126 +318,32 @@ def _conclude(
     )
 
 
-def _run_search(
-    session: Session,
-    find: Callable[[PairSearch], Witness | None],
-    pairs: Sequence[Pair],
-    coupled: bool,
-) -> tuple[PairSearch, Witness | None, bool]:
-    """Return a search, what it found, and whether both inputs gave the same outputs.
+def _is_blind(search: PairSearch, tested: HeldOutCounts, are_alike: bool) -> bool:
+    """Return whether the tested event does not tell D from D' though enough runs were counted.
 
-    Where they did with the same random numbers, nothing can be learned from such outputs.
+    Equal outputs on D and D' that can be read are no blindness: there is nothing to tell.
     """
-    agree = False
-    if coupled:
-        search = PairSearch(session, pairs, Purpose.SEARCH, coupled=True)
-        try:
-            witness = find(search)
-        except CannotCouple as reason:
-            session.sampler.note(f"started again without shared random numbers, as {reason}")
-        else:
-            agree = search.are_alike
-            if witness is not None or not agree:
-                return search, witness, agree
-    search = PairSearch(session, pairs, Purpose.RESTART, coupled=False)
-    return search, find(search), agree
-
-
-def _is_blind(search: PairSearch, tested: HeldOutCounts, agree: bool) -> bool:
-    """Return whether what was tested tells no inputs apart, though they differ."""
     counts, session = tested.counts, search.session
     bets = PlannedBets(session.guarantee, min(counts.runs), session.budget.alpha)
     if two_samples(counts.hits, counts.runs) < CHANCE_ALPHA or not would_show(bets):
         return False
-    return not (agree or search.are_alike) or bool(describe_unreadable(search.pool))
-
-
-class PairSearch:
-    """Pairs of inputs under search, and what was drawn on them.
-
-    `purpose` is the first part of the keys of its samples. `coupled` is whether both inputs may be
-    run with the same random numbers.
-    """
-
-    def __init__(
-        self, session: Session, pairs: Sequence[Pair], purpose: int, *, coupled: bool
-    ) -> None:
-        self.session, self.purpose, self.coupled = session, purpose, coupled
-        source = PairSource(pairs)
-        self.pairs = ClaimPairs(source, session.guarantee, source.given)
-        self.is_decided = False
-        """Whether no more samples were needed to choose what is to be tested."""
-
-    @property
-    def pool(self) -> Pool:
-        """The inputs, and a few of the outputs on each."""
-        return self.pairs.pool
-
-    @property
-    def seen(self) -> list[PairState]:
-        """The pairs that outputs were drawn on."""
-        return [state for state in self.pairs.seen if state.outputs.pairs]
-
-    @property
-    def are_alike(self) -> bool:
-        """Return whether both inputs of all pairs gave equal outputs with equal random numbers."""
-        return bool(self.seen) and all(state.outputs.alike() for state in self.seen)
-
-    def begin(self, most: int, size: int, deadline: Deadline) -> list[PairState]:
-        """Draw outputs on the first `most` pairs, and return those that are not rejected.
-
-        Of those on which nothing was drawn before, `size` pairs of outputs each.
-        """
-        while len(self.pairs.seen) < most and (state := self.pairs.pick_new_pair()) is not None:
-            state.coupled = self._couple(state, deadline)
-            self.draw(state, size, deadline)
-            judge_first_outputs(self.session, self.pairs, state)
-        return self.pairs.accepted_pairs
-
-    def draw(self, state: PairState, total: int, deadline: Deadline) -> None:
-        """Draw outputs on a pair, up to `total` pairs of outputs in all."""
-        while state.drawn < total:
-            size = min(total - state.drawn, MAX_BATCH)
-            args = self.session, self.pool, state, size, self.purpose, MAX_KEPT, deadline
-            batch = draw_batch(*args)
-            if state.binnings:
-                state.record = state.record.with_batch(batch)
-
-    def _couple(self, state: PairState, deadline: Deadline) -> bool:
-        """Return whether both inputs can share their random numbers.
-
-        Where those of one pair cannot, no others do from then on.
-        """
-        if self.coupled:
-            input1, input2 = (self.pool.inputs[at] for at in (state.input1, state.input2))
-            self.coupled = self.session.sampler.can_couple(input1, input2, deadline)
-        return self.coupled
-
-
-class Judged(Protocol):
-    """A finding of a method on a pair."""
-
-    @property
-    def state(self) -> PairState:
-        """The pair."""
-
-
-J = TypeVar("J", bound=Judged)
+    return not are_alike or bool(describe_unreadable(search.pool))
 
 
 def search_by_halving(
     search: PairSearch,
     budget: float,
     deadline: Deadline,
-    judge: Callable[[Sequence[PairState]], list[J]],
+    judge: Callable[[Sequence[PairState]], list[tuple[PairState, T]]],
     first: float = math.inf,
-) -> list[J]:
-    """Return what was found on the best pairs: those that are left after successive halving.
+) -> list[tuple[PairState, T]]:
+    """Draw outputs by successive halving of the pairs, and return findings on the best pairs.
 
-    All pairs get as many outputs, then the better half as many again in all, and so on, within a
-    `budget` of runs. `judge` returns what was found on pairs, the most suspicious first; what is
-    not among it is given up first. It may decide the search. Before that, all pairs are judged by
-    `first` pairs of outputs on each, then by four times as many, and so on.
+    All pairs get equal numbers of outputs. Then the better half of the pairs gets more outputs,
+    and so on, within a `budget` of runs. `judge` returns pairs with a finding on each, the most
+    suspicious first; pairs that it leaves out are given up first. It may set `search.is_decided`,
+    which ends the search. Before the first halving, all pairs are judged by `first` outputs on each
+    input, then by four times as many, and so on.
 
     Source: Karnin, Koren, Somekh, "Almost Optimal Exploration in Multi-Armed Bandits", ICML 2013.
     """
@@ -355,7 +352,7 @@ def search_by_halving(
     least = min(FIRST_LOOK, budget / 2 / number)
     full = max(1, int(max(least, budget / 2 / rounds / number)))
     a_round = (budget / 2 - full * number) / max(rounds - 1, 1)
-    total, found = int(min(first, full)), list[J]()
+    total = int(min(first, full))
     known: Sequence[PairState] = ()
     while True:
         try:
@@ -363,25 +360,24 @@ def search_by_halving(
             for state in known:
                 search.draw(state, total, deadline)
         except OutOfTime as out:
-            if out.stack or not search.seen:
+            if out.stack or not search.drawn_pairs:
                 raise
-            return judge(
-                [state for state in known or search.pairs.accepted_pairs if state.outputs.pairs]
-            )
+            begun = known or search.pairs.accepted_pairs
+            return judge([state for state in begun if state.outputs.pairs])
         found = judge(known)
         if search.is_decided or (total >= full and len(known) == 1):
             return found
         if total < full:
             total = min(4 * total, full)
         else:
-            promising = [one.state for one in found]
-            rest = [state for state in known if state not in promising]
-            known = [*promising, *rest][: len(known) // 2]
+            promising = [state for state, _ in found]
+            others = [state for state in known if state not in promising]
+            known = [*promising, *others][: len(known) // 2]
             total += int(a_round / len(known))
 
 
 def learn_score(settings: Settings, state: PairState, deadline: Deadline) -> None:
-    """Learn a score of the outputs on a pair, and count them through it."""
+    """Fit a score to the outputs on a pair, and set its detector and its counts between cuts."""
     table, on_d, about = outputs_to_learn(settings, state)
     fit_model = make_model_fitter(settings, about)
     fitting = partial(fit_score, table, on_d, about, fit_model, MAX_SCORE_CUTS)
@@ -392,7 +388,10 @@ def learn_score(settings: Settings, state: PairState, deadline: Deadline) -> Non
 
 
 def learn_model(settings: Settings, state: PairState) -> Posterior:
-    """Return a model of which input an output of a pair came from, learned from all of them."""
+    """Fit and return a model of which input an output on a pair came from.
+
+    Raises ClaimError if the user's classifier or features do not look at each output by itself.
+    """
     table, on_d, about = outputs_to_learn(settings, state)
     fit_model = make_model_fitter(settings, about)
     model = fit_model(table, on_d) if fit_model else fit_score(table, on_d, about)[0].model

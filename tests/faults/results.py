@@ -140,9 +140,9 @@ FAULTS = (
     ),
     Fault(
         "fields-equal-one-by-one",
-        "explain/idle.py",
-        "alike([*idle, name], FIRST_NOISES)",
-        "alike([name], FIRST_NOISES)",
+        "explain/__init__.py",
+        "are_outputs_equal([*idle, name], FIRST_NOISES)",
+        "are_outputs_equal([name], FIRST_NOISES)",
         "Of two fields of which either suffices, both are said to change nothing, or none.",
         "unit/test_blame_advice.py::test_they_change_nothing_together",
     ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pytest
@@ -27,7 +28,7 @@ from pytest_dp.betting.detector import cuts_of
 from pytest_dp.betting.models import check_by_itself, fit_model, quantities
 from pytest_dp.betting.scores import Attack, scores
 from pytest_dp.claiming.settings import Settings
-from pytest_dp.methods.dpsniper import PlannedTest, best_cut, threshold_attack
+from pytest_dp.methods.dpsniper import best_cut, expected_bounds, threshold_attack
 from pytest_dp.outputs.features import features
 from pytest_dp.outputs.raised import Raised
 from pytest_dp.outputs.table import tabulate
@@ -244,12 +245,12 @@ def test_the_threshold_that_shows_most_of_a_claim(claim, distance):
     means = (far, 0.0) if distance > 0 else (0.0, far)
     found = [rng.normal(d, 1, 100_000) * distance for d in means]
     cuts = cuts_of(np.concatenate(found), 200)
-    planned = PlannedTest(claim, 2e5, 1e-6)
+    expect = partial(expected_bounds, claim, 2e5, 1e-6)
     sides = (np.bincount(np.searchsorted(cuts, x), minlength=len(cuts) + 1) for x in found)
-    choice = best_cut(*sides, cuts, planned)
+    choice = best_cut(*sides, cuts, expect)
     chances = [scipy.stats.norm.sf(cuts, d * distance, far) for d in means]
     up, down = chances, [1 - p for p in chances[::-1]]
-    worth = [planned.expect(*side) for side in (up, down)]
+    worth = [expect(*side) for side in (up, down)]
     k = int(np.argmin(np.abs(cuts - choice.sign * choice.threshold)))
     best = np.nanmax(worth)
     assert worth[choice.sign < 0][k] > 0.93 * best - 0.01

@@ -10,8 +10,7 @@ import pytest
 from blaming import look, marked
 
 from pytest_dp.data.neighbours import Pair
-from pytest_dp.explain import blame_lines
-from pytest_dp.explain.idle import idle_fields
+from pytest_dp.explain import blame_lines, idle_fields
 from pytest_dp.oracles.alignment import align
 from pytest_dp.privacy import ApproximateDP, GaussianDP, PrivacyProfile, RenyiDP, ZeroConcentratedDP
 from pytest_dp.running.calling import Call

@@ -12,8 +12,8 @@ from benchmarks import mechanisms
 from benchmarks.dpfinder import of_sparse_vector
 from pytest_dp import ClaimError, audit, queries
 from pytest_dp.claiming.claim import expand
+from pytest_dp.methods.dpfinder import ByGradients
 from pytest_dp.methods.families import families_of
-from pytest_dp.methods.gradient import ByGradients
 from pytest_dp.proposers.by_movement import Clock
 
 TABLE = [{"age": 30, "group": "a", "paid": 0.5}, {"age": 50, "group": "b", "paid": 2.0}]
