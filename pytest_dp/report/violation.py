@@ -80,7 +80,8 @@ def pass_worth(passed: Result | Record) -> str:
     known = passed.estimate
     if known is not None and known.runs:
         loss = numbers.format_upper(round(resolution, LOSS_DECIMALS))
-        name = "loss" if passed.parameter == "eps" else passed.parameter
+        loss += " times the claim" if passed.parameter == "scale" else ""
+        name = "loss" if passed.parameter in ("eps", "scale") else passed.parameter
         return f"{name} {loss}, computed" if known.mode == "exact" else f"{name} at most {loss}"
     if passed.over_now:
         if passed.may_lose is None or math.isinf(passed.may_lose):

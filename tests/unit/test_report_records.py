@@ -66,6 +66,10 @@ def test_what_was_found_stands_in_a_few_words():
     for given, said in [
         ({"estimate": known, "resolution": 1 + 4e-15}, "loss at most 1.00"),
         ({"estimate": known, "resolution": 1.0001}, "loss at most 1.01"),
+        (
+            {"estimate": known, "resolution": 0.9, "parameter": "scale"},
+            "loss at most 0.900 times the claim",
+        ),
         ({"parameter": "scale", "resolution": 1.3}, "detects loss >= 1.30 times the claim"),
         ({"over_now": True, "may_lose": 1.26}, "up to 1.26 not ruled out"),
         ({"over_now": True, "may_lose": None}, "nothing ruled out"),
