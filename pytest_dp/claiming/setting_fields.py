@@ -82,7 +82,7 @@ FIELDS: Mapping[str, Field] = {
     "features": Field(
         "features",
         None,
-        "a function_check of an output: the features of attacks",
+        "a function of an output: the features of attacks",
         is_option=False,
         methods=("sequential", "dpsniper", "membership"),
     ),
@@ -225,7 +225,7 @@ def function_check(allowed: str) -> Check:
 
     def check(name: str, value: Any) -> Any:
         if not callable(value):
-            raise invalid(name, value, f"Allowed: a function_check {allowed}.")
+            raise invalid(name, value, f"Allowed: a function {allowed}.")
         return value
 
     return check

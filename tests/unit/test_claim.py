@@ -27,7 +27,7 @@ from pytest_dp import (
 )
 from pytest_dp.claiming.claim import expand
 from pytest_dp.claiming.settings import Settings, unused_settings
-from pytest_dp.records.entries import entry
+from pytest_dp.records.entries import make_entry
 from pytest_dp.records.judging import claim_changes
 
 PAIRS = [([0], [])]
@@ -229,7 +229,7 @@ def test_the_network_needs_scikit_learn_and_says_how_to_install_it(monkeypatch):
 def test_what_is_on_record_is_told_as_it_is_written():
     def of(**keywords):
         (claim,) = expand({"eps": 1.0, "inputs": [[(1, 2)]], **keywords})
-        return entry(claim, Settings().over(claim.effort))
+        return make_entry(claim, Settings().over(claim.effort))
 
     old = of(neighbors=add_remove_one(unit=0, rows=3))
     new = of(neighbors=add_remove_one(unit=0, rows=2))

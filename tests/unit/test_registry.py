@@ -67,7 +67,7 @@ def test_a_reader_of_another_package_adds_its_features(entered):
         return [Feature(f"{f.text} >> 20 & 1", "low bit", f.argument) for f in sample.leaves]
 
     def other():
-        KINDS["low bit"] = FeatureKind(low_bit, parts=lambda *_: None, whole=True)
+        KINDS["low bit"] = FeatureKind(low_bit, operands=lambda *_: None, whole=True)
         registry.enter("reader", "other", read)
 
     def report(records, rng):
