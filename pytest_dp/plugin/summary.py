@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from textwrap import wrap
 
@@ -126,12 +128,27 @@ def write_reports(
     for file in files:
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
-            text = FORMATS[format_suffix(file)](records, Run(located))
+            text = FORMATS[format_suffix(file)](records, Run(located, _project(config.rootpath)))
             write_whole(file, text.encode("utf-8", "backslashreplace"))
         except Exception as error:  # what one of them stumbles over costs no other
             note_fault(error, f"writing {file}")
             problems.append(f"--dp-report={file} could not be written: {error_reason(error)}")
     return problems
+
+
+def _project(root: Path) -> str:
+    """Run git, and return the folder's name with its commit: ``"shop, commit 1a2b3c4-dirty"``.
+
+    Without git, the commit is that of GitHub's or GitLab's variables; without these, the name alone
+    is returned.
+    """
+    commit = os.environ.get("GITHUB_SHA") or os.environ.get("CI_COMMIT_SHA") or ""
+    with suppress(OSError, subprocess.SubprocessError):
+        git = ["git", "describe", "--always", "--dirty", "--exclude=*"]
+        commit = subprocess.check_output(
+            git, cwd=root, text=True, stderr=subprocess.DEVNULL, timeout=10
+        ).strip()
+    return f"{root.name}, commit {commit}" if commit else root.name
 
 
 def _workspace(config: pytest.Config) -> Path:

@@ -192,13 +192,15 @@ class Run:
 
     located: Callable[[str], str]
     """From the path of a file to the path as seen from the root of the repository."""
+    project: str = ""
+    """Name and commit of the project."""
 
 
 FORMATS: dict[str, Callable[[Sequence[Record], Run], str]] = {
     ".json": lambda records, run: as_json(records),  # noqa: ARG005
     ".gitlab.json": lambda records, run: code_quality(records, run.located),
     ".sarif": lambda records, run: sarif(records, run.located),
-    ".html": lambda records, run: page(records, versions()),  # noqa: ARG005
+    ".html": lambda records, run: page(records, versions(), project=run.project),
 }
 """What writes the report of a run, by the ending of its file. The longest ending counts."""
 

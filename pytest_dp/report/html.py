@@ -39,19 +39,21 @@ def page(
     records: Sequence[Record],
     versions: Mapping[str, str],
     now: datetime | None = None,
+    project: str = "",
 ) -> str:
     """Return the report of a run as one HTML document.
 
-    Records that a test expects to be broken are only mentioned. `versions` says what ran, and in
-    which version; `now` is in UTC.
+    Records that a test expects to be broken are only mentioned. `versions` are those of Python and
+    of packages, `now` is in UTC, and `project` says which code was audited.
     """
     now = now or clocks.now()
     claims = sorted((record for record in records if not record.expected), key=_rank)
-    ran = ", ".join(f"{name} {version}" for name, version in versions.items())
+    ran = [f"{name} {version}" for name, version in versions.items()]
+    about = ", ".join([project, f"{now:%Y-%m-%d %H:%M} UTC", *ran]).removeprefix(", ")
     title = f"Privacy: {total(claims)}" if claims else "Privacy claims: none were audited"
     body = [
         f"<header><h1>{_text(title)}</h1>",
-        f'<p class="dp-soft">{now:%Y-%m-%d %H:%M} UTC, {_text(ran)}</p></header>',
+        f'<p class="dp-soft">{_text(about)}</p></header>',
         "<main>",
     ]
     if claims:

@@ -64,9 +64,11 @@ DRAWN = (
 
 def test_every_claim_has_its_row_and_all_that_is_known():
     records = rows()
-    seen = Page(page(records, {"python": "3.14", "pytest-dp": "1.2.3"}, NOW))
+    ran = {"python": "3.14", "pytest-dp": "1.2.3"}
+    seen = Page(page(records, ran, NOW, "shop, commit 1a2b3c4"))
     assert "Privacy: 5 claims, 1 violated, 1 not audited, 1 inconclusive" in seen.text
-    assert "2026-11-22 16:40 UTC, python 3.14, pytest-dp 1.2.3" in seen.text
+    head = "shop, commit 1a2b3c4, 2026-11-22 16:40 UTC, python 3.14, pytest-dp 1.2.3"
+    assert head in seen.text
     assert seen.tags["tr"] == 1 + len(records)
     assert seen.tags["details"] == len(records)
     for record in records:
