@@ -30,9 +30,6 @@ from pytest_dp.running.laws import NORMAL, UNIFORM, Law, Standard, draw_kind_of,
 NEGLIGIBLE = 1e-15
 """Probability of a path that is left out. Larger: what is rare is not known; smaller: enumeration
 takes longer."""
-MAX_BITS = 16
-"""Random bits that are enumerated at once. More: enumeration never ends; fewer: losses are not
-known."""
 MAX_OUTCOMES = 4_096
 """Draws in one call, or outcomes of one draw, that are enumerated. More take longer; fewer: losses
 are not known."""
@@ -284,10 +281,10 @@ class PythonDraws(SystemFunctions):
         return self._instrument.integer(n)
 
     def randbytes(self, n: int) -> bytes:
-        """Return random bytes; raise CannotInstrument if they are many."""
-        if 8 * n > MAX_BITS:
+        """Return a random byte; raise CannotInstrument if more are asked for."""
+        if n > 1:
             self._instrument.refuse(f"{8 * n} random bits as bytes")
-        return bytes(self._instrument.choose([Fraction(1, 256)] * 256) for _ in range(n))
+        return bytes(self._instrument.integer(256) for _ in range(n))
 
     def normalvariate(self, mu: float = 0.0, sigma: float = 1.0) -> Any:
         return mu + sigma * self._instrument.value_of(Law(NORMAL))

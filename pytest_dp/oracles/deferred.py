@@ -31,18 +31,21 @@ Function = Callable[[Any, Any], Any]
 
 
 def is_draw(value: Any) -> bool:
-    """Return whether something is a deferred number (which says that it is of another class)."""
+    """Return whether a value is a deferred number, though its ``__class__`` is float or int."""
     return issubclass(type(value), Deferred)
 
 
 def is_plain_number(value: Any) -> bool:
-    """Return whether a value is a plain number."""
+    """Return whether a value is a number of Python or numpy, and no deferred number."""
     plain = isinstance(value, bool | int | float | np.generic) and not isinstance(value, np.void)
     return plain and not is_draw(value)
 
 
 def operators(function: Function, by: str = "combined") -> tuple[Function, Function]:
-    """Return methods for an operator: with the number on its left, and with it on its right."""
+    """Return the methods for an operator, with the number on its left and on its right.
+
+    They call the method `by` of the number.
+    """
     ask = operator.attrgetter(by)
     return (
         lambda self, other: ask(self)(other, function),
@@ -56,7 +59,7 @@ def refusal_of(reason: str) -> tuple[Function, Function]:
 
 
 class Deferred:
-    """A function of draws; what it is not made for, it refuses."""
+    """A function of draws, which refuses operations that need a value of it."""
 
     __slots__ = ("instrument",)
     __array_priority__ = 1000
@@ -71,15 +74,15 @@ class Deferred:
     # Methods of subclasses
 
     def combined(self, other: Any, function: Function) -> Any:
-        """Return a function of the number and another one; NotImplemented if that is none."""
+        """Return a function of two numbers; NotImplemented if `other` is none."""
         raise NotImplementedError
 
     def is_above(self, *, equal: bool) -> bool:
-        """Decide whether it is above 0, or at least 0."""
+        """Decide, perhaps by a branch of the run, whether it is above 0; or `equal`, at least 0."""
         raise NotImplementedError
 
     def compared(self, other: Any, by: Function) -> Any:
-        """Decide how it compares with another number, by an operator."""
+        """Return the result of a comparison with another number, by an operator such as ``<``."""
         is_greater = bool(by(1, 0))
         minus = operator.sub if is_greater else (lambda mine, theirs: theirs - mine)
         difference = self.combined(other, minus)
@@ -161,23 +164,16 @@ class Deferred:
     real = property(item)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
-        """Return a function of numpy, which has Python's operators do its work on objects."""
+        """Return the result of a function of numpy, applied to objects by Python's operators."""
         name = ufunc.__name__
         if method == "__call__" and not keywords.keys() - {"dtype", "casting", "where"}:
             if any(isinstance(value, np.ndarray) and value.ndim for value in inputs):
                 return of_draws(elementwise(ufunc, *inputs))
-            if name in UNARY:
-                return unary(name, self)
+            if name in ROUNDING:
+                return np.float64(ROUNDING[name](self))
             if name in BY_OPERATORS:
                 return ufunc(*map(objects, inputs))
         return self.refuse(f"np.{name} of a draw")
-
-
-def unary(name: str, draw: Any) -> Any:
-    """Return a function of numpy of a draw, as one of Python's."""
-    if name == "sign":
-        return np.float64(float(draw > 0) - float(draw < 0))
-    return draw if name == "positive" else np.float64(ROUNDING[name](draw))
 
 
 ROUNDING: dict[str, Callable[..., Any]] = {
@@ -186,8 +182,7 @@ ROUNDING: dict[str, Callable[..., Any]] = {
     "rint": round,
     "trunc": math.trunc,
 }
-UNARY = {*ROUNDING, "sign", "positive"}
-"""Functions of numpy of one argument."""
+"""Functions of numpy that round, by those of Python."""
 COMPARISONS = {"less", "less_equal", "greater", "greater_equal", "equal", "not_equal"}
 BY_OPERATORS = COMPARISONS | {
     *("add", "subtract", "multiply", "divide", "floor_divide", "remainder", "power"),
@@ -215,7 +210,7 @@ class DrawArray(np.ndarray):
 
 
 def of_draws(values: Any) -> Any:
-    """Return an array of objects as a `DrawArray` if it holds draws, else as one of numbers."""
+    """Return an array of objects as a `DrawArray`; as one of numbers if it holds no draws."""
     if any(map(is_draw, values.flat)):
         return values.view(DrawArray)
     if not values.size:
@@ -224,12 +219,12 @@ def of_draws(values: Any) -> Any:
 
 
 def elementwise(function: Callable[..., Any], *inputs: Any) -> Any:
-    """Return the array of a function of the elements of arrays that are broadcast."""
+    """Return an array of objects: a function of the elements of arrays that are broadcast."""
     return np.vectorize(function, otypes=[object])(*map(objects, inputs))
 
 
 def objects(value: Any) -> npt.NDArray[np.object_]:
-    """Return anything as a plain array of objects, with Python's numbers."""
+    """Return a number or array as an array of objects, with Python's numbers in it."""
     if not is_draw(value):
         return np.asarray(value).astype(object)
     array = np.empty((), object)
