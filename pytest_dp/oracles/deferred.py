@@ -169,20 +169,21 @@ class Deferred:
         if method == "__call__" and not keywords.keys() - {"dtype", "casting", "where"}:
             if any(isinstance(value, np.ndarray) and value.ndim for value in inputs):
                 return of_draws(elementwise(ufunc, *inputs))
-            if name in ROUNDING:
-                return np.float64(ROUNDING[name](self))
+            if name in OF_FEW_VALUES:
+                return np.float64(OF_FEW_VALUES[name](self))
             if name in BY_OPERATORS:
                 return ufunc(*map(objects, inputs))
         return self.refuse(f"np.{name} of a draw")
 
 
-ROUNDING: dict[str, Callable[..., Any]] = {
+OF_FEW_VALUES: dict[str, Callable[..., Any]] = {
     "floor": math.floor,
     "ceil": math.ceil,
     "rint": round,
     "trunc": math.trunc,
+    "sign": lambda draw: float(draw > 0) - float(draw < 0),
 }
-"""Functions of numpy that round, by those of Python."""
+"""Functions of numpy with few values, by those of Python."""
 COMPARISONS = {"less", "less_equal", "greater", "greater_equal", "equal", "not_equal"}
 BY_OPERATORS = COMPARISONS | {
     *("add", "subtract", "multiply", "divide", "floor_divide", "remainder", "power"),
