@@ -33,7 +33,7 @@ from pytest_dp.pairs.pair_strategies import neighbours
 from pytest_dp.pairs.sources import Pair, PairSource
 from pytest_dp.proposers import widen_source
 from pytest_dp.proposers.by_movement import Clock
-from pytest_dp.proposers.constants import constants_of
+from pytest_dp.proposers.interesting_values import constants_of
 from pytest_dp.proposers.proposing import LEAST_NOISE, BySymbols
 from pytest_dp.running.calling import Call, prepare
 
@@ -79,7 +79,7 @@ def by_hypothesis(claim: dict[str, Any]) -> Iterator[Pair]:
     whole = expand({"eps": 1.0, **claim})[0]
     strategy = neighbours(whole.promise.inputs, whole.promise.relation, "inputs")
     strategy = strategy.with_params(whole.arguments.drawn)
-    return (drawn.value for drawn in strategy.draws(1) if drawn is not None)
+    return (drawn.value for drawn in strategy.draw_values(1) if drawn is not None)
 
 
 def opens(twins: Twins, pairs: Iterable[Pair]) -> bool:

@@ -41,7 +41,7 @@ class Search(Protocol):
     ) -> PairSource:
         """Return the pairs of a source, followed by those that the search proposes."""
 
-    def shrunk(
+    def shrink_records(
         self, pair: Pair, relation: Relation, breaks: Callable[[Pair], bool], *, mixes: bool
     ) -> None:
         """Call `breaks` on ever smaller pairs, starting from each for which it returned True.

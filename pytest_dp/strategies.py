@@ -35,7 +35,7 @@ from hypothesis.strategies import SearchStrategy
 from pytest_dp.basics.errors import invalid
 from pytest_dp.claiming.keywords import read_keyword
 from pytest_dp.declaration import Neighbors
-from pytest_dp.pairs.pair_strategies import neighbouring
+from pytest_dp.pairs.pair_strategies import draw_neighbours
 
 __all__ = ["categories", "histograms", "neighbors", "numbers", "records", "tables"]
 
@@ -194,7 +194,7 @@ def neighbors(
     >>> find(neighbors(st.lists(st.integers()), "add_remove_one"), lambda pair: True)
     ([], [0])
     """
-    return neighbouring(datasets, read_keyword("neighbors", relation)).map(
+    return draw_neighbours(datasets, read_keyword("neighbors", relation)).map(
         lambda pair: (pair.d1, pair.d2)
     )
 

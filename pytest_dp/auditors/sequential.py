@@ -42,7 +42,7 @@ from pytest_dp.basics.reprs import SHORT_LENGTH, plural
 from pytest_dp.betting.betting_loop import PairState
 from pytest_dp.counterexample import in_one_sentence
 from pytest_dp.data import describe
-from pytest_dp.pairs.unreached import lines_in_words
+from pytest_dp.pairs.unreached import line_in_words, lines_in_words
 from pytest_dp.results.outcome import Estimate, Pictures
 from pytest_dp.results.result import Verdict
 from pytest_dp.running.chunks import Input
@@ -362,4 +362,4 @@ def _note_unreached(bets: BettingAudit) -> tuple[str, ...]:
     places = bets.queue.source.screener.unreached()
     if places:
         bets.session.sampler.note(lines_in_words(places), hinders=True)
-    return tuple(map(str, places))
+    return tuple(map(line_in_words, places))

@@ -78,7 +78,7 @@ def shrink_pair(bets: BettingAudit, winner: PairState) -> tuple[BettingAudit, Pa
     drawer = bets.session.source.generated
     if drawer is not None:  # what its strategy cannot yield is no part of the promise
         search = _SmallerPairs(bets, winner)
-        drawer.shrunk(winner.pair, search.breaks, search.seconds)
+        drawer.shrink(winner.pair, search.breaks, search.seconds)
         return search.won
     is_proposed = bets.queue.is_proposed(winner)
     if promise.pairs is not None or promise.relation is None:
@@ -90,7 +90,7 @@ def shrink_pair(bets: BettingAudit, winner: PairState) -> tuple[BettingAudit, Pa
     mixes = bool(winner.pair.beyond) or bets.session.settings.beyond == "fail"
     with suppress(ImportError):  # without a search, the pair stays as large as it is
         smaller: Search = load("search", "inputs")
-        smaller.shrunk(winner.pair, promise.relation, search.breaks_in_time, mixes=mixes)
+        smaller.shrink_records(winner.pair, promise.relation, search.breaks_in_time, mixes=mixes)
     return search.won
 
 

@@ -52,7 +52,7 @@ from pytest_dp.explain.scale_and_movement import (
 )
 from pytest_dp.outputs.leaves import as_float
 from pytest_dp.privacy.guarantees import Guarantee
-from pytest_dp.proposers.constants import may_be_constant, reachable
+from pytest_dp.proposers.interesting_values import may_be_constant, reachable
 from pytest_dp.protocols import Explanation, Violation
 from pytest_dp.results.outcome import Blame
 from pytest_dp.running.calling import Call

@@ -18,7 +18,7 @@ from pytest_dp.data.fields import fields_of, with_known
 from pytest_dp.data.relations import AddRemoveOne, OneQuery, Pair, Relation, ReplaceOne
 from pytest_dp.declaration import Queries
 from pytest_dp.oracles.deferred import is_draw, of_draws
-from pytest_dp.proposers.odd_values import LARGEST_NUMBER
+from pytest_dp.proposers.interesting_values import LARGEST_NUMBER
 
 MAX_SLOTS = 24
 """Numbers of an input that are moved along a gradient, at most. More take longer; fewer leave other

@@ -26,7 +26,7 @@ from pytest_dp.data import is_real
 from pytest_dp.methods.families import PairFamily, Side
 from pytest_dp.methods.smooth import HARD, STEEPNESS, Key, Output, Smoothed, Smoothing, Weighed
 from pytest_dp.pairs import Pair
-from pytest_dp.proposers.constants import constants_of
+from pytest_dp.proposers.interesting_values import constants_of
 from pytest_dp.running.calling import Call
 from pytest_dp.running.deadline import Deadline
 from pytest_dp.statistics.clopper_pearson import SHOWN_ALPHA, paired_log_ratio

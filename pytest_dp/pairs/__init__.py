@@ -16,9 +16,14 @@ from pytest_dp.data import describe, ends_first
 from pytest_dp.data.ordering import distinct
 from pytest_dp.data.relations import OfFunction, OfQueries, OfRecords, Pair, Relation
 from pytest_dp.declaration import Queries, Values
-from pytest_dp.pairs.deriving import Derived, by_function, derive_pairs, leading, stated_pair
+from pytest_dp.pairs.deriving import (
+    Derived,
+    derive_pairs,
+    pairs_by_function,
+    split_first,
+)
 from pytest_dp.pairs.examples import EVERYTHING, Patterns
-from pytest_dp.pairs.resolving import resolve, resolve_data, resolve_pairs
+from pytest_dp.pairs.resolving import resolve, resolve_data, resolve_pairs, stated_pair
 from pytest_dp.pairs.sources import PairSource, Proposing, mark_pairs
 
 __all__ = ["Pair", "describe", "make_pair_source", "patterns", "resolve_promise"]
@@ -37,12 +42,11 @@ def make_pair_source(
     """Return the source of an audit's pairs: pairs that a claim gives, or a strategy yields.
 
     Pairs that are `known` to have broken the promise come first, those that are given next, and
-    behind them what else follows from the inputs. The promise is resolved, and what is drawn
-    follows from the seed. `written` is how the claim says where pairs come from, for errors:
-    ``"inputs='tests.dp_inputs:records'"``. To `notes` is added what is given, if that is not all.
-    The numbers and texts among `constants` are drawn now and then, where a strategy allows them.
-    `beyond` is whether pairs beyond what the claim gives are proposed. Raises ClaimError
-    if the inputs cannot be found, are no neighbours, or give no pair.
+    behind them further pairs of the inputs. The promise was resolved before; equal seeds draw equal
+    pairs. `written` is how errors name the inputs: ``"inputs='tests.dp_inputs:records'"``. To
+    `notes` is added which pairs are tried, if not all are. The numbers and texts among `constants`
+    are drawn where a strategy allows them. `beyond` is whether pairs outside of the claim are
+    proposed. Raises ClaimError if the inputs are no neighbours, or give no pair.
     """
     promise, params = claim.promise, claim.arguments.drawn
     known = [pair for pair in known if pair.params.keys() == params.keys()]
@@ -63,7 +67,7 @@ def make_pair_source(
     # Hypothesis is loaded by now.
     from hypothesis import strategies as st
 
-    from pytest_dp.pairs.drawing import lost_by_version
+    from pytest_dp.pairs.drawing import describe_lost_features
     from pytest_dp.pairs.generated import Generated
     from pytest_dp.pairs.pair_strategies import Pairs, draw_stated_pairs, neighbours
 
@@ -74,7 +78,7 @@ def make_pair_source(
     else:
         strategy = Pairs(st.sampled_from(pairs.given), listed=tuple(pairs.given))
     generated = Generated(strategy.with_params(params), seed, written, constants)
-    lost = lost_by_version()
+    lost = describe_lost_features()
     if lost and notes is not None:
         notes.append(lost)
     return PairSource([*known, *generated.pairs], [generated], generated)
@@ -107,6 +111,7 @@ def resolve_promise(
 
 
 def _listed_or_derived(promise: Promise) -> Derived:
+    """Return the pairs of a claim without strategies of inputs; raise ClaimError without any."""
     inputs, relation = promise.inputs, promise.relation
     if promise.pairs is not None:
         return Derived(
@@ -120,9 +125,9 @@ def _listed_or_derived(promise: Promise) -> Derived:
         patterns = _queries(inputs, relation)
         return Derived(patterns, bounds=Patterns(patterns))
     if isinstance(inputs, Values):
-        return leading(_values(inputs))
+        return split_first(_values(inputs))
     if isinstance(relation, OfFunction):
-        return by_function(inputs, relation)
+        return pairs_by_function(inputs, relation)
     assert isinstance(relation, OfRecords)  # what else fits datasets
     return derive_pairs(inputs, relation)
 
@@ -166,7 +171,7 @@ def patterns(n: int) -> Sequence[tuple[list[int], list[int]]]:
 
 
 def _values(values: Values) -> Iterator[Pair]:
-    """Return any two of the values; those with the extreme ones first."""
+    """Return any two of the values, the extreme ones first; raise ClaimError of fewer than two."""
     options = list(distinct(values.options))
     if len(options) < 2:
         raise ClaimError(

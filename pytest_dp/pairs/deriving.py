@@ -1,4 +1,4 @@
-"""The pairs that a claim states, and every neighbouring pair that example datasets give."""
+"""Every neighbouring pair that example datasets give."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ from typing import Any
 from pytest_dp.basics.errors import ClaimError
 from pytest_dp.data import describe, key, kind_of, records_of
 from pytest_dp.data.conversion import (
-    describe_non_dataset,
     length,
-    refuse_several_tables,
     taken_rows,
 )
 from pytest_dp.data.neighbours import MAX_PAIRS
@@ -23,13 +21,14 @@ from pytest_dp.data.relations import OfFunction, OfRecords, Pair, Predicate, Rel
 from pytest_dp.data.units import Step, exchange_positions
 from pytest_dp.pairs.examples import EVERYTHING, Bounds, Examples
 from pytest_dp.pairs.large import (
-    neighbours_of,
+    LARGE_ROWS,
+    kept_rows,
     pair_at,
     pairs_without_one,
     pools_of,
-    representative_rows,
     whole_of,
 )
+from pytest_dp.pairs.resolving import refuse_unfit_examples
 
 LARGE_EXAMPLE = 64
 """Records from which an example is large, so that pairs are of parts of it as well. Larger and
@@ -62,58 +61,40 @@ class Derived:
     """Pairs that follow from examples."""
 
     given: list[Pair]
-    """Those that are tried in any case, at least one."""
+    """Pairs that are tried in any case, at least one."""
     rest: Iterator[Pair] = field(default_factory=lambda: iter(()))
-    """The other ones, made when they are asked for; pairs beyond the claim come last."""
+    """Further pairs, made when they are asked for; pairs outside of the claim come last."""
     note: str = ""
-    """What is given, if that is not all."""
+    """For people: which pairs are tried, if not all are."""
     bounds: Bounds = EVERYTHING
-    """What is inside the claim."""
+    """Says which inputs are inside the claim."""
     examples: Sequence[Any] | None = None
-    """Of large examples the rows that stand for all: what searches are to begin with."""
+    """Of large examples the rows that stand for all, for searches to begin with; else None."""
     wholes: Iterator[Pair] = field(default_factory=lambda: iter(()))
     """Each large example beside itself without one of these rows, or all of one unit."""
-
-
-def stated_pair(where: str, d1: Any, d2: Any, relation: Relation | None) -> Pair:
-    """Return a pair that the claim states, checked; errors say where."""
-    pair = Pair(d1, d2) if relation is None else relation.between(d1, d2)
-    if isinstance(pair, Pair) and isinstance(relation, OfRecords):  # and so other records
-        return pair
-    both = f"D = {describe(d1)} and D' = {describe(d2)}"
-    if key(d1) == key(d2):
-        raise ClaimError(
-            f"{where} is not a pair of neighbours: {both} are identical, so no mechanism could "
-            "distinguish them. Write two inputs that differ, such as "
-            f"{(relation or AddRemoveOne()).example}."
-        )
-    if isinstance(pair, str):
-        assert relation is not None  # or nothing would be asked
-        raise ClaimError(
-            f"{where} is not a pair of neighbours under {relation}: {both}; {pair}. Required: "
-            f"{relation.required}, such as {relation.example}. Correct the pair, or leave "
-            "neighbors= out to audit it as it stands."
-        )
-    return pair
 
 
 def derive_pairs(examples: Sequence[Any], relation: OfRecords) -> Derived:
     """Return pairs of one of the examples with each of its neighbours made of records seen in any.
 
     The smallest and largest records come first. Of large examples: those of a part of few records
-    that matter, then of the whole. Pairs that are beyond the examples come after all others. Where
-    they are all that the relation makes, as where a record of a single example is replaced, these
-    neighbours count as examples too, unless they repeat what looks like an id, or mix examples:
-    then a record is replaced by leaving out one or another.
+    that matter, then of the whole. Pairs outside of the examples come after all others. Where the
+    relation makes no other pairs, as where a record of a single example is replaced, the neighbours
+    count as examples too, unless they repeat what looks like an id, or mix examples: then a record
+    is replaced by leaving out one or another.
 
     Of examples of thousands of rows, some rows stand for all. Where a dataset may be of any length,
-    pairs are made of these; elsewhere the other rows stay as they are.
+    pairs are made of these; elsewhere the other rows stay as they are. Raises ClaimError if the
+    examples do not fit the relation, or give no pair inside the claim.
     """
     if not examples:
-        raise _no_examples(examples)
-    kept = [representative_rows(example, relation) for example in examples]
+        raise _no_examples_error(examples)
+    kept = [
+        kept_rows(data, relation.unit) if kind_of(data) and length(data) > LARGE_ROWS else None
+        for data in examples
+    ]
     if not any(kept):
-        return _derive_from(examples, relation)
+        return _derive_from_read(examples, relation)
     few = [
         example if rows is None else taken_rows(example, rows)
         for example, rows in zip(examples, kept, strict=True)
@@ -124,12 +105,12 @@ def derive_pairs(examples: Sequence[Any], relation: OfRecords) -> Derived:
         "category, random ones)"
     )
     if isinstance(relation, AddRemoveOne):
-        pairs = _derive_from(few, relation)
+        pairs = _derive_from_read(few, relation)
         note = f"{note}; pairs are made of these"
         wholes = pairs_without_one(pools_of(examples, kept), relation)
         pairs = replace(pairs, examples=few, wholes=wholes)
     else:
-        pairs = _derive_from(few, relation, pools_of(examples, kept))
+        pairs = _derive_from_read(few, relation, pools_of(examples, kept))
         most = max(MAX_WHOLE_ROWS // max(map(length, examples)), 1)
         rest = chain(pairs.given[most:], pairs.rest)
         pairs = replace(
@@ -141,25 +122,29 @@ def derive_pairs(examples: Sequence[Any], relation: OfRecords) -> Derived:
     return replace(pairs, note="; ".join(filter(None, (note, pairs.note))))
 
 
-def _derive_from(
+def _derive_from_read(
     examples: Sequence[Any],
     relation: OfRecords,
     sources: Sequence[tuple[RecordPool, Positions]] | None = None,
 ) -> Derived:
     """Return the pairs derived from small examples, or from the rows read of large `sources`."""
-    _check(examples, relation)
+    refuse_unfit_examples(examples, relation)
     # Small examples first, and one pair of each in turn: the first pairs are short and diverse.
     pools = pools_of(examples) if sources is None else sources
     sources = sorted(pools, key=lambda source: len(source[1]))
     if not any(map(length, examples)):
-        raise _no_pair(examples, relation)
+        raise _no_pair_error(examples, relation)
     bounds, outside = Examples(examples, relation), list[Pair]()
     pairs = Derived([])
     if len(examples) > 1 or relation.name != "replace_one":  # which would repeat a record
-        pairs = _sift_pairs(sources, relation, lambda made: _inside(made, bounds.beyond, outside))
+        pairs = _sift_pairs(
+            sources, relation, lambda made: _sift_inside(made, bounds.beyond, outside)
+        )
         pairs = replace(pairs, rest=chain(pairs.rest, outside))
     if not pairs.given:
-        pairs = _sift_pairs(sources, relation, lambda made: _inside(made, bounds.unlike, outside))
+        pairs = _sift_pairs(
+            sources, relation, lambda made: _sift_inside(made, bounds.unlike, outside)
+        )
         bounds = Examples(examples, relation, [pair.d2 for pair in pairs.given])
     if not pairs.given and isinstance(relation, ReplaceOne) and relation.group == 1:
         by_leaving_out = _by_leaving_out(examples, relation, pools)
@@ -171,15 +156,15 @@ def _derive_from(
             f"{outside[0].beyond}, which may be more than the mechanism takes. Write a further "
             "example with other records, or the pairs themselves, as pairs=."
         )
-    return replace(_not_empty(pairs, examples, relation), bounds=bounds)
+    return replace(_require_pairs(pairs, examples, relation), bounds=bounds)
 
 
 def _by_leaving_out(
     examples: Sequence[Any], relation: ReplaceOne, sources: Sequence[tuple[RecordPool, Positions]]
 ) -> Derived:
-    """Return pairs of what is left of an example without one record, and without another one.
+    """Return pairs of an example without one record, and the same example without another one.
 
-    Each of these two has a record that the other one has not, and no record repeats. They count as
+    D and D' each have a record that the other has not, and no record repeats. Both count as
     examples. With units, all rows of one are left out.
     """
     subsets, pairs = list[Any](), list[Pair]()
@@ -200,7 +185,9 @@ def _by_leaving_out(
         f"{what} is known; these count as inputs"
     )
     bounds = Examples([*examples, *subsets], relation)
-    return replace(leading(distinct(pairs, lambda pair: pair.content)), note=note, bounds=bounds)
+    return replace(
+        split_first(distinct(pairs, lambda pair: pair.content)), note=note, bounds=bounds
+    )
 
 
 def _sift_pairs(
@@ -208,19 +195,25 @@ def _sift_pairs(
     relation: OfRecords,
     sieve: Callable[[Iterator[Pair]], Iterator[Pair]],
 ) -> Derived:
-    """Return the pairs that a sieve accepts; of large examples, also those of a small part."""
+    """Return the pairs of all sources that a sieve lets pass.
+
+    Of examples of more than `LARGE_EXAMPLE` records, pairs of a small part come first.
+    """
     offered = {pool: [rows for its, rows in sources if its is pool] for pool, _ in sources}
     large = [(pool, rows) for pool, rows in sources if len(rows) > LARGE_EXAMPLE]
     parts = [(pool, relation.part(pool, rows)) for pool, rows in large if not pool.gaps]
     small = [source for source in sources if source not in large]
     pairs = sieve(_new_pairs([*small, *parts, *large], offered, relation, set()))
-    return leading(pairs, PAIRS_OF_LARGE if parts else FIRST_PAIRS)
+    return split_first(pairs, PAIRS_OF_LARGE if parts else FIRST_PAIRS)
 
 
-def _inside(
+def _sift_inside(
     pairs: Iterator[Pair], beyond: Callable[[Pair], str], outside: list[Pair]
 ) -> Iterator[Pair]:
-    """Return the pairs inside the claim, until too many in a row are put in `outside`."""
+    """Yield the pairs inside the claim, and append the others to `outside`.
+
+    It ends once too many in a row are outside, for which `beyond` returns words.
+    """
 
     def accept(pair: Pair) -> Pair | None:
         what = beyond(pair)
@@ -231,8 +224,8 @@ def _inside(
     return accept_until(pairs, accept, MAX_FAILURES)
 
 
-def leading(pairs: Iterator[Pair], first: int = FIRST_PAIRS) -> Derived:
-    """Return the first pairs, and the rest."""
+def split_first(pairs: Iterator[Pair], first: int = FIRST_PAIRS) -> Derived:
+    """Return the first pairs as given ones, the others as the rest, and a note if there are any."""
     given = list(islice(pairs, first))
     following = list(islice(pairs, 1))
     note = (
@@ -248,27 +241,33 @@ def _new_pairs(
     relation: OfRecords,
     seen: set[frozenset[bytes]],
 ) -> Iterator[Pair]:
-    """Yield the pairs of datasets, one of each in turn, that were not seen before."""
-    for pool, rows, d1, content, moved, steps in in_turn(
-        neighbours_of(pool, rows, offered[pool], relation) for pool, rows in sources
-    ):
-        both = frozenset((content, pool.content(moved)))
-        if both not in seen:
+    """Yield pairs with the neighbours of each dataset, one of each in turn, and add them to `seen`.
+
+    Pairs that are in `seen` are left out. Records of the datasets `offered` for a pool may come in.
+    """
+
+    def pairs_of(pool: RecordPool, rows: Positions) -> Iterator[Pair]:
+        d1, content = pool.dataset(pool.kept(rows)), pool.content(rows)
+        for moved, steps in relation.moves(pool, rows, offered[pool]):
+            both = frozenset((content, pool.content(moved)))
             if len(seen) == MAX_PAIRS:
                 return
-            seen.add(both)
-            yield pair_at(pool, relation, (rows, d1), (moved, None), steps)
+            if both not in seen:
+                seen.add(both)
+                yield pair_at(pool, relation, (rows, d1), (moved, None), steps)
+
+    return in_turn(pairs_of(pool, rows) for pool, rows in sources)
 
 
-def by_function(examples: Sequence[Any], relation: OfFunction) -> Derived:
+def pairs_by_function(examples: Sequence[Any], relation: OfFunction) -> Derived:
     """Return pairs by a function of the user's, of examples that may be anything.
 
-    Those of two examples by a predicate, then each example with each of its neighbours, in turn.
-    What a predicate accepts says which datasets are neighbours, not which ones there are: pairs
-    beyond the examples come last, unless there are no others.
+    By a predicate, any two of the examples come first; then each example with each neighbour, in
+    turn. A predicate does not say which datasets there are: pairs outside of the examples come
+    last, unless there are no others. Raises ClaimError if there is no pair.
     """
     if not examples:
-        raise _no_examples(examples)
+        raise _no_examples_error(examples)
     known = [
         record for data in examples for record in (records_of(data) if kind_of(data) else [data])
     ]
@@ -280,12 +279,12 @@ def by_function(examples: Sequence[Any], relation: OfFunction) -> Derived:
     tables = [data for data in examples if kind_of(data)]
     all_tables = len(tables) == len(examples) and any(map(length, tables))
     if not isinstance(relation, Predicate) or not all_tables:
-        return _not_empty(leading(pairs), examples, relation)
+        return _require_pairs(split_first(pairs), examples, relation)
     bounds, outside = Examples(examples, AddRemoveOne()), list[Pair]()
-    inside = leading(_inside(pairs, bounds.beyond, outside))
+    inside = split_first(_sift_inside(pairs, bounds.beyond, outside))
     if not inside.given:
         stated = (replace(pair, beyond="") for pair in outside)
-        return _not_empty(leading(stated), examples, relation)
+        return _require_pairs(split_first(stated), examples, relation)
     return replace(inside, rest=chain(inside.rest, outside), bounds=bounds)
 
 
@@ -293,14 +292,15 @@ def _size(example: Any) -> int:
     return length(example) if kind_of(example) else 0
 
 
-def _not_empty(pairs: Derived, examples: Sequence[Any], relation: Relation) -> Derived:
-    """Return the same pairs, if there are any."""
+def _require_pairs(pairs: Derived, examples: Sequence[Any], relation: Relation) -> Derived:
+    """Return the pairs unchanged; raise ClaimError if none is given."""
     if pairs.given:
         return pairs
-    raise _no_pair(examples, relation)
+    raise _no_pair_error(examples, relation)
 
 
-def _no_pair(examples: Sequence[Any], relation: Relation) -> ClaimError:
+def _no_pair_error(examples: Sequence[Any], relation: Relation) -> ClaimError:
+    """Return the error that examples give no pair of neighbours."""
     start = f"inputs={describe(examples)} give no pair under {relation}: "
     if isinstance(relation, OfFunction):
         return ClaimError(
@@ -313,25 +313,7 @@ def _no_pair(examples: Sequence[Any], relation: Relation) -> ClaimError:
     )
 
 
-def _no_examples(examples: Sequence[Any]) -> ClaimError:
+def _no_examples_error(examples: Sequence[Any]) -> ClaimError:
     return ClaimError(
         f"inputs={examples!r} holds no dataset. Write at least one, such as inputs=[[1, 0]]."
     )
-
-
-def _check(examples: Sequence[Any], relation: OfRecords) -> None:
-    if not examples:
-        raise _no_examples(examples)
-    for at, example in enumerate(examples):
-        refuse_several_tables(f"inputs[{at}]", example, relation.unit)
-        if not kind_of(example):
-            raise ClaimError(
-                f"inputs[{at}]={describe(example)}, {describe_non_dataset(example)}. If all of "
-                f"inputs= is one dataset, write a list of it: inputs={describe([examples])}."
-            )
-        unfit = relation.check(example)
-        if unfit:
-            raise ClaimError(
-                f"inputs[{at}] is {describe(example)}: {unfit}. Leave some of them out, or promise "
-                "more."
-            )

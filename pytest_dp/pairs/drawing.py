@@ -72,7 +72,7 @@ QUIET = settings(
     derandomize=False,
     backend="hypothesis",
 )
-"""Of all that a user's profile may say, nothing holds here, and nothing is left behind."""
+"""Settings that no profile of the user changes, under which nothing is saved or printed."""
 
 
 class _Kept(Exception):  # noqa: N818  a way out, not an error
@@ -80,7 +80,7 @@ class _Kept(Exception):  # noqa: N818  a way out, not an error
 
 
 class _Database(ExampleDatabase):
-    """Choices in memory: those to make values of, and those that Hypothesis saved."""
+    """Choices in memory: those offered, to make values of, and those that Hypothesis saved."""
 
     def __init__(self, offered: Iterable[Sequence[Any]] = ()) -> None:
         super().__init__()
@@ -88,11 +88,11 @@ class _Database(ExampleDatabase):
         self.saved: list[bytes] = []
 
     def fetch(self, key: bytes) -> Iterable[bytes]:
-        """Yield the choices that are offered, under the main key of a test alone."""
+        """Return the choices that are offered; none under keys for other purposes."""
         return () if key.endswith((b".secondary", b".pareto")) else iter(self._offered)
 
     def save(self, key: bytes, value: bytes) -> None:  # noqa: ARG002
-        """Keep the choices that Hypothesis saves."""
+        """Append choices to `saved`, under any key."""
         self.saved.append(value)
 
     def delete(self, key: bytes, value: bytes) -> None:
@@ -100,7 +100,7 @@ class _Database(ExampleDatabase):
 
 
 def _outside_of_tests(compute: Callable[[], T]) -> T:
-    """Return what a function computes, in another thread if a test of the user's is running.
+    """Call a function and return its result, in another thread if a user's test is running.
 
     Hypothesis takes a test inside of another one, in the same thread, for a mistake of the user's.
     """
@@ -115,9 +115,10 @@ class _Fuzzed:
 
     def __init__(self, strategy: st.SearchStrategy[Any]) -> None:
         self._database, self._values = _Database(), list[Any]()
-        self._test: Any = _outside_of_tests(lambda: self._made(strategy))
+        self._test: Any = _outside_of_tests(lambda: self._failing_test(strategy))
 
-    def _made(self, strategy: st.SearchStrategy[Any]) -> Any:
+    def _failing_test(self, strategy: st.SearchStrategy[Any]) -> Any:
+        """Return a test that appends a value of the strategy to the values, and fails."""
         values = self._values
 
         @settings(QUIET, database=self._database)
@@ -129,13 +130,13 @@ class _Fuzzed:
 
         return keep
 
-    def drawn_of(self, buffers: Sequence[bytes]) -> list[DrawnValue | None]:
-        """Return the value that each of these bytes make; None where the strategy rejects them."""
-        drawn = map(self.drawn, buffers)
+    def draw_batch(self, buffers: Sequence[bytes]) -> list[DrawnValue | None]:
+        """Return the value that each of several bytes makes; None where the strategy rejects it."""
+        drawn = map(self.draw_from, buffers)
         return [one if one is None or choices_work() else DrawnValue(one.value) for one in drawn]
 
-    def drawn(self, buffer: bytes) -> DrawnValue | None:
-        """Return the value that these bytes make; None if the strategy rejects them."""
+    def draw_from(self, buffer: bytes) -> DrawnValue | None:
+        """Return the value that random bytes make; None if the strategy rejects them."""
         self._database.saved.clear()
         try:
             self._test.hypothesis.fuzz_one_input(buffer)
@@ -147,23 +148,24 @@ class _Fuzzed:
         return None
 
 
-def draws(
+def draw_values(
     strategy: st.SearchStrategy[Any],
     number: int,
     constants: Sequence[Any] = (),
     ends: tuple[Any, ...] | None = None,
 ) -> Iterator[DrawnValue | None]:
-    """Yield values of a strategy, without end; None where it rejects.
+    """Yield values of a strategy, without end; None where it rejects a draw.
 
-    They are the same for each `number`. Every second value is one before it with corner cases, or
-    with constants. `ends` are the smallest and largest numbers that it allows; None looks for them,
-    which takes hundreds of values. What the strategy raises is not caught.
+    They are equal for equal seeds, which `number` is. Every second value is the one before it with
+    corner cases, constants or repeated records in it. `ends` are the smallest and largest numbers
+    that the strategy allows; None looks for them, which takes hundreds of values. What the strategy
+    raises is not caught.
     """
     random, fuzzed, in_vain = Random(number), _Fuzzed(strategy), 0
     while True:
         size = BUFFERS[in_vain >= DRAWS_IN_VAIN]
         buffers = [_random_bytes(random, size) for _ in range(BATCH)]
-        batch = _outside_of_tests(partial(fuzzed.drawn_of, buffers))
+        batch = _outside_of_tests(partial(fuzzed.draw_batch, buffers))
         in_vain = 0 if any(batch) else in_vain + BATCH
         kept = [one for one in batch if one is not None and one.choices]
         longer = [one for one in kept if len(one.choices) > 1] or kept
@@ -172,7 +174,7 @@ def draws(
             various = max(kept, key=lambda one: len(set(map(type, one.choices))))
             ends = _find_ends(strategy, various.choices)
         changed = [_with_corners(one.choices, random, constants, ends or ()) for one in several]
-        others = iter(remade(strategy, changed, as_made=True) if changed else ())
+        others = iter(remake_values(strategy, changed, as_made=True) if changed else ())
         for one in batch:
             yield one
             if one is not None and one.choices:
@@ -189,13 +191,14 @@ _SCALES = (
 
 
 def _random_bytes(random: Random, size: int) -> bytes:
+    """Return random bytes, sometimes of smaller or larger ones than usual."""
     return random.randbytes(size).translate(_SCALES[random.choice((0, 0, 0, 1, 1, 2))])
 
 
 def _with_corners(
     choices: Choices, random: Random, constants: Sequence[Any], ends: Sequence[Any]
 ) -> Choices:
-    """Return the choices with corner cases, constants, or records that repeat in some places."""
+    """Return the choices with corner cases, constants or repeated records in random places."""
     repeat, corner = random.choice((0.0, 0.0, 0.4, 1.0)), random.choice((0.0, 0.1, 0.3, 0.9))
     made = list(choices)
     for at, choice in enumerate(choices):
@@ -222,7 +225,10 @@ def _with_corners(
 
 @lru_cache(maxsize=16)
 def _find_ends(strategy: st.SearchStrategy[Any], choices: Choices) -> tuple[Any, ...]:
-    """Return the ends of the ranges of a few numbers among some choices, where they have ends."""
+    """Return the smallest and largest values that a few numbers among some choices may have.
+
+    Found by steps that are doubled, then halved. Ranges without an end are left out.
+    """
     places = [
         at
         for kind in (int, float)
@@ -238,7 +244,7 @@ def _find_ends(strategy: st.SearchStrategy[Any], choices: Choices) -> tuple[Any,
             if type(choices[at]) is float or power >= 0
         }
         changed = [(*choices[:at], new, *choices[at + 1 :]) for (at, _), new in asked.items()]
-        made = zip(asked.items(), remade(strategy, changed, as_made=True), strict=True)
+        made = zip(asked.items(), remake_values(strategy, changed, as_made=True), strict=True)
         fits = {
             (at, sign): new
             for ((at, sign), new), one in made
@@ -259,34 +265,34 @@ def _find_ends(strategy: st.SearchStrategy[Any], choices: Choices) -> tuple[Any,
 
 
 def _round_whole(number: Any) -> Any:
-    """Return the whole float that a float is as close to as a search comes; else the number."""
+    """Return a number, or the whole float that it misses by no more than a search does."""
     whole = float(round(number))
     is_close = abs(whole - number) <= 2.0**MIN_POWER * max(abs(number), 4.0)
     return whole if type(number) is float and is_close else number
 
 
-def remade(
+def remake_values(
     strategy: st.SearchStrategy[Any], requests: Sequence[Sequence[Any]], *, as_made: bool = False
 ) -> list[DrawnValue | None]:
     """Return the value that a strategy makes of each sequence of choices; None where it rejects.
 
-    A value has the choices that were asked for; those that made it `as_made`, as far as Hypothesis
-    saves them, which takes longer.
+    Choices that the strategy does not allow become its simplest ones. The values come with the
+    choices that were asked for; if `as_made`, with those that made them, which takes longer.
     """
     made: list[DrawnValue | None] = [None] * len(requests)
     if requests:
-        _outside_of_tests(lambda: _remake(strategy, requests, made, as_made=as_made))
+        _outside_of_tests(lambda: _fill_in_values(strategy, requests, made, as_made=as_made))
     return made
 
 
-def _remake(
+def _fill_in_values(
     strategy: st.SearchStrategy[Any],
     requests: Sequence[Sequence[Any]],
     made: list[DrawnValue | None],
     *,
     as_made: bool,
 ) -> None:
-    """Put the value of each sequence of choices in its place."""
+    """Put the value that a strategy makes of each sequence of choices into the list `made`."""
     offered = [(at, *choices, *PADDING) for at, choices in enumerate(requests)]
 
     database = _Database(offered)
@@ -310,19 +316,19 @@ def _remake(
 
 @cache
 def choices_work() -> bool:
-    """Return whether this Hypothesis saves choices, and makes values of those that are offered."""
+    """Return whether this version of Hypothesis saves choices, and makes values of offered ones."""
     probe = st.lists(st.tuples(st.integers(0, 9), st.floats()))
     try:
-        drawn = (_Fuzzed(probe).drawn(Random(number).randbytes(999)) for number in range(50))
+        drawn = (_Fuzzed(probe).draw_from(Random(number).randbytes(999)) for number in range(50))
         long = next(one for one in drawn if one is not None and len(one.value) > 2)
-        (again,) = remade(probe, [long.choices])
-    except Exception:  # whatever another version does: `lost_by_version` says so
+        (again,) = remake_values(probe, [long.choices])
+    except Exception:  # whatever another version does: `describe_lost_features` says so
         return False
     return bool(long.choices) and repr(again) == repr(long)
 
 
-def lost_by_version() -> str:
-    """Return what this version of Hypothesis keeps from working, as a note; empty if nothing."""
+def describe_lost_features() -> str:
+    """Return a note on what does not work with this version of Hypothesis; empty if all works."""
     if choices_work():
         return ""
     return (

@@ -42,7 +42,7 @@ class DrawnValue:
 
 
 def corners(kind: type) -> list[Any]:
-    """Return numbers and texts at which code goes wrong; a strategy may not allow some of them."""
+    """Return choices of a type at which code goes wrong; a strategy may not allow some of them."""
     if kind is int:
         return [0, 1, 10**6, -(10**6), 2**31 - 1, -(2**31)]
     if kind is float:
@@ -52,7 +52,7 @@ def corners(kind: type) -> list[Any]:
 
 
 def options_beside(choice: Any, constants: Sequence[Any] = ()) -> list[Any]:
-    """Return other choices of the same kind: near ones, corners and constants."""
+    """Return other choices of the type of one: near ones, corners, and those of the constants."""
     kind = type(choice)
     if kind is bool:
         return [not choice]
@@ -65,11 +65,11 @@ def options_beside(choice: Any, constants: Sequence[Any] = ()) -> list[Any]:
 
 
 def cuts(choices: Sequence[Any], size: int | None = None) -> list[list[Member]]:
-    """Return ways to see choices as records that are made alike.
+    """Return lists of members, each of which may be the records that some choices were made for.
 
-    These are choices in a row whose types repeat. Where several rows have as many, such as columns,
-    the first of each row make up one record, and so on. Ways with `size` records come first; of
-    rows that are longer, the ends are ways too, and so are entries that begin with a truth each.
+    Members are choices in a row whose types repeat. Where several rows have as many, such as
+    columns, the first of each row make up one member, and so on. Lists of `size` members come
+    first; of longer rows, the ends are tried too, and so are entries that begin with True each.
     """
     ways: list[list[Member]] = []
     rows = list(_rows([type(choice) for choice in choices]))
@@ -81,7 +81,7 @@ def cuts(choices: Sequence[Any], size: int | None = None) -> list[list[Member]]:
             last = len(choices) - (choices[-1] is False)
             rows.append(list(zip(starts, [*starts[1:], last], strict=True)))
     for count in dict.fromkeys(map(len, rows)):
-        alike = _apart([row for row in rows if len(row) == count])
+        alike = _disjoint_rows([row for row in rows if len(row) == count])
         if len(alike) > 1:
             ways.append(list(zip(*alike, strict=True)))
     ways += [[(span,) for span in row] for row in rows]
@@ -91,7 +91,7 @@ def cuts(choices: Sequence[Any], size: int | None = None) -> list[list[Member]]:
 
 
 def _rows(kinds: Sequence[type]) -> Iterator[list[Span]]:
-    """Yield rows of spans whose types repeat: one for each width and place, the longest first."""
+    """Yield rows of spans whose types repeat: one for each width and place, the narrowest first."""
     for width in range(1, min(MAX_WIDTH, len(kinds) // 2) + 1):
         start = 0
         while start + 2 * width <= len(kinds):
@@ -105,8 +105,8 @@ def _rows(kinds: Sequence[type]) -> Iterator[list[Span]]:
             start = max(end - width, start) + 1
 
 
-def _apart(rows: Sequence[list[Span]]) -> list[list[Span]]:
-    """Return rows that have no choice in common, the first ones first."""
+def _disjoint_rows(rows: Sequence[list[Span]]) -> list[list[Span]]:
+    """Return rows that have no choice in common, in the order of their first choices."""
     chosen: list[list[Span]] = []
     for row in sorted(rows):
         if not chosen or row[0][0] >= chosen[-1][-1][1]:
@@ -115,17 +115,18 @@ def _apart(rows: Sequence[list[Span]]) -> list[list[Span]]:
 
 
 def _without_end(choices: Sequence[Any], members: list[Member]) -> list[Member]:
-    """Return the members without a last one that says that a list ends."""
+    """Return the members without the last one if that is the False at which a list ends."""
     (start, end), *more = members[-1]
     is_end = not more and len(members) > 1 and choices[start] is False and end - start == 1
     return members[:-1] if is_end and choices[members[0][0][0]] is True else members
 
 
 class Edits:
-    """Ways to change a value by what it was made of.
+    """Ways to change a value by the choices that it was made of.
 
     The donor is another value of the same strategy, which gives parts. `units` is whether members
-    that agree in a choice, such as rows of a user, go together.
+    that agree in a choice, such as rows of a user, go together. What each method yields may be
+    something that the strategy does not allow.
     """
 
     def __init__(
@@ -135,36 +136,35 @@ class Edits:
 
     def drop(self) -> Iterator[Choices]:
         """Yield the choices without a member."""
-        members = self._members(self._made)
-        if members:
-            gone = self._group(self._made, members)
-            yield from self._splice(members, {}, gone, -len(gone))
+        return self._exchange(leaves=True, comes=False)
 
     def add(self) -> Iterator[Choices]:
-        """Yield the choices with a member of the other value."""
-        theirs = self._members(self._donor)
-        if not theirs:
-            return
-        members = self._members(self._made)
-        come = self._group(self._donor, theirs)
-        if members and len(members[0]) == len(theirs[0]):
-            before = members[self._pick(len(members))]
-            yield from self._splice(members, self._columns(come, before), [], len(come))
-        elif not members:  # an empty dataset, before the end of which a record comes
-            new = [choice for member in come for choice in _choices(self._donor, member)]
-            choices = self._made.choices
-            yield (*choices[:-1], *new, *choices[-1:])
+        """Yield the choices with a member of the donor."""
+        return self._exchange(leaves=False, comes=True)
 
     def swap(self) -> Iterator[Choices]:
-        """Yield the choices with a member of the other value in place of one."""
-        members, theirs = self._members(self._made), self._members(self._donor)
-        if members and theirs and len(members[0]) == len(theirs[0]):
-            gone, come = self._group(self._made, members), self._group(self._donor, theirs)
-            new = self._columns(come, gone[0])
-            yield from self._splice(members, new, gone, len(come) - len(gone))
+        """Yield the choices with a member of the donor in place of one."""
+        return self._exchange(leaves=True, comes=True)
+
+    def _exchange(self, *, leaves: bool, comes: bool) -> Iterator[Choices]:
+        """Yield the choices without a member, with one of the donor, or both; maybe nothing."""
+        members = self._members(self._made)
+        theirs = self._members(self._donor) if comes else []
+        if (leaves and not members) or (comes and not theirs):
+            return
+        come = self._group(self._donor, theirs) if comes else []
+        if not members:  # an empty dataset, before the end of which a record comes
+            new = [choice for member in come for choice in _choices(self._donor, member)]
+            yield (*self._made.choices[:-1], *new, *self._made.choices[-1:])
+            return
+        if comes and len(members[0]) != len(theirs[0]):
+            return
+        gone = self._group(self._made, members) if leaves else []
+        at = gone[0] if gone else members[self._pick(len(members))]
+        yield from self._splice(members, self._columns(come, at), gone, len(come) - len(gone))
 
     def change(self) -> Iterator[Choices]:
-        """Yield one edit, or none: another choice in one place."""
+        """Yield the choices with another one in one place; nothing if there is no other."""
         choices = list(self._made.choices)
         places = [at for at, choice in enumerate(choices) if type(choice) is not bool]
         if not places or not self._pick(4):
@@ -180,7 +180,7 @@ class Edits:
         yield tuple(choices)
 
     def _respell(self, text: str, letters: str) -> list[str]:
-        """Return a text with a letter less, more or other at some place."""
+        """Return texts with one letter of a text left out, added or changed, at a random place."""
         at = self._pick(len(text) + 1)
         texts = [text[:at] + text[at + 1 :]] if text else []
         if letters:
@@ -189,7 +189,7 @@ class Edits:
         return texts
 
     def move(self) -> Iterator[Choices]:
-        """Yield an edit: one number more or less by 1, or some of them."""
+        """Yield the choices with one number, or several, moved by 1; nothing without numbers."""
         choices = list(self._made.choices)
         numbers = [at for at, choice in enumerate(choices) if type(choice) in (int, float)]
         if not numbers:
@@ -205,7 +205,10 @@ class Edits:
         yield tuple(choices)
 
     def _members(self, made: DrawnValue) -> list[Member]:
-        """Return members of a value: mostly as many as it has records, if it has some."""
+        """Return the members of a value, seen in a random way; empty if there is no way.
+
+        Mostly they are as many as the value has records.
+        """
         size = length(made.value) if kind_of(made.value) else None
         ways = cuts(made.choices, size)
         if size is not None and self._pick(4):
@@ -213,7 +216,7 @@ class Edits:
         return ways[self._pick(len(ways))] if ways else []
 
     def _group(self, made: DrawnValue, members: Sequence[Member]) -> list[Member]:
-        """Return a member, with those that agree with it in one choice where these go together."""
+        """Return a random member; with `units`, all members that agree with it in one choice."""
         chosen = members[self._pick(len(members))]
         if not self._units:
             return [chosen]
@@ -223,7 +226,7 @@ class Edits:
         return [m for m in members if _choices(made, m)[at : at + 1] == choices[at : at + 1]]
 
     def _columns(self, come: Sequence[Member], at: Member) -> dict[int, list[Any]]:
-        """Return new choices, by the position in front of which they are put."""
+        """Return the donor's choices of new members, by the position in front of which they go."""
         theirs = self._donor.choices
         return {
             start: [choice for new in come for choice in theirs[new[n][0] : new[n][1]]]
@@ -237,7 +240,11 @@ class Edits:
         gone: Sequence[Member],
         more: int,
     ) -> Iterator[Choices]:
-        """Yield choices with some exchanged, with and without adjusting a stored length."""
+        """Yield the choices without the members that are `gone`, with `new` ones at positions.
+
+        There are `more` members than before. Where a choice may hold their number, as a length that
+        is drawn first, the choices with that number changed come first.
+        """
         left = {at for member in gone for start, end in member for at in range(start, end)}
         count = next(
             (

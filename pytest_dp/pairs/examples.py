@@ -46,11 +46,11 @@ class Bounds:
         return ""
 
     def holds(self, data: Any) -> bool:  # noqa: ARG002
-        """Return whether an input is inside the claim."""
+        """Return whether an input is inside the claim: here always."""
         return True
 
     def to_add(self, pair: Pair) -> tuple[Any, ...]:  # noqa: ARG002
-        """Return inputs of a pair that take it inside as further examples; empty if none do."""
+        """Return inputs that would take a pair inside, as further examples; empty if none do."""
         return ()
 
 
@@ -88,10 +88,10 @@ class _Entry(NamedTuple):
 
 
 class Examples(Bounds):
-    """Properties that all examples share; at least one of them has a record.
+    """Inputs inside a claim by its examples, at least one of which has a record.
 
-    The datasets that were `made` count as examples too, where the relation makes nothing else of
-    the examples: a record may then occur once more, and in any order.
+    The datasets that were `made` of the examples count as examples too: a record may then occur
+    once more, and in any order.
     """
 
     def __init__(
@@ -142,19 +142,20 @@ class Examples(Bounds):
         return self.beyond(pair) if is_unlike else ""
 
     def _fault(self, data: Any) -> str:
-        """Return what of a dataset is in no example: a value, or else how values go together."""
+        """Return what of a dataset is in no example, in words; "" if it is inside the claim."""
         if not kind_of(data):
             return f"{describe(data, 40)}, which is not a dataset"
         entries = self._read(records_of(data))
         for entry in entries:
             if entry.content not in self._known and not entry.is_null:
-                return self._unknown(entry)
+                return self._describe_unknown(entry)
         mixed = self._describe_mixed(entries) or self._part_of_unit(data)
         return mixed or self._wrong_number(entries) or self._wrong_order(entries)
 
     # Records
 
     def _read(self, records: Sequence[Any]) -> list[_Entry]:
+        """Return the entries of records, those of the examples where they have the record."""
         return [self._entry(record) for record in records]
 
     def _entry(self, record: Any) -> _Entry:
@@ -165,7 +166,7 @@ class Examples(Bounds):
         content = key(record)
         if content in self._known:
             return self._known[content]
-        row = self._named(record)
+        row = self._values_by_name(record)
         contents = {name: key(value) for name, value in row.items()}
         return _Entry(record, content, row, contents, equality_key(record) == self._null)
 
@@ -174,13 +175,13 @@ class Examples(Bounds):
         """All values of the examples by the name, or the place, of a field, and by content."""
         return columns_of(entry.row for entry in self._known.values())
 
-    def _named(self, record: Any) -> dict[Hashable, Any]:
+    def _values_by_name(self, record: Any) -> dict[Hashable, Any]:
         """Return a record as a dict: values by field or place; those of a frame's row by column."""
-        named = _inner(record)
+        named = _nested_values(record)
         names = self._names
         return dict(zip(names, named.values(), strict=False)) if names else named
 
-    def _unknown(self, entry: _Entry) -> str:
+    def _describe_unknown(self, entry: _Entry) -> str:
         """Return words for a record that no example has, by a new value in it if there is one."""
         for name, value in entry.row.items():
             known = self._columns.get(name, {})
@@ -192,7 +193,7 @@ class Examples(Bounds):
 
     @cached_property
     def _uniform(self) -> frozenset[Hashable]:
-        return regularities.uniform(list(map(_contents, self._datasets)))
+        return regularities.find_uniform_columns(list(map(_contents, self._datasets)))
 
     @cached_property
     def _unique(self) -> list[regularities.Key]:
@@ -200,10 +201,10 @@ class Examples(Bounds):
 
     @cached_property
     def _orders(self) -> list[regularities.Order]:
-        return list(regularities.orders(list(map(_rows, self._datasets))))
+        return list(regularities.find_orders(list(map(_rows, self._datasets))))
 
     def _describe_mixed(self, entries: Sequence[_Entry]) -> str:
-        """Return words for a second value in a column with one value per example; else empty."""
+        """Return words for a second value in a column with one value per example; else ""."""
         if not self._uniform:
             return ""
         found = regularities.find_mixed_column(self._uniform, _contents(entries))
@@ -237,7 +238,7 @@ class Examples(Bounds):
         return units
 
     def _part_of_unit(self, data: Any) -> str:
-        """Return which unit has other rows than in any example, in words; empty if none has."""
+        """Return which unit has other rows than in any example, in words; "" if none has."""
         if self._relation.unit is None:
             return ""
         for unit, (rows, name) in self._relation.rows_of_units(data, key).items():
@@ -253,6 +254,7 @@ class Examples(Bounds):
     # How often, and how many
 
     def _wrong_number(self, entries: Sequence[_Entry]) -> str:
+        """Return which record or value occurs too often, or the size, in words; "" if all fits."""
         by_content = {entry.content: entry for entry in reversed(entries)}
         for content, times in Counter(entry.content for entry in entries).items():
             most, entry = self._most[content] + (not self._strict), by_content[content]
@@ -282,6 +284,7 @@ class Examples(Bounds):
     # In which order
 
     def _wrong_order(self, entries: Sequence[_Entry]) -> str:
+        """Return two records that no example has in this order, in words; "" if all fits."""
         data = type_of(self._like)
         if not self._strict or len(entries) < 2 or (data is not None and data.unique):
             return ""
@@ -318,7 +321,7 @@ class Examples(Bounds):
         return spans
 
     def _find_unsorted(self, entries: Sequence[_Entry]) -> tuple[int, int] | None:
-        """Return two records in a row that are not sorted in the way in which all examples are."""
+        """Return the positions of two records that break an order of all examples; else None."""
         if not self._orders:
             return None
         places = [at for at, entry in enumerate(entries) if not entry.is_null]
@@ -336,6 +339,7 @@ def _rows(entries: Sequence[_Entry]) -> list[dict[Hashable, Any]]:
 
 
 def _contents(entries: Sequence[_Entry]) -> list[regularities.Row]:
+    """Return the contents of records that are not the null record, by field."""
     return [entry.contents for entry in entries if not entry.is_null]
 
 
@@ -344,12 +348,12 @@ def _is_named_id(name: Hashable) -> bool:
     return re.search(r"(^|[_. -])(uu?)?id$|[a-z]I[Dd]$|^U*ID$", str(name)) is not None
 
 
-def _inner(record: Any, depth: int = MAX_DEPTH) -> dict[Hashable, Any]:
+def _nested_values(record: Any, depth: int = MAX_DEPTH) -> dict[Hashable, Any]:
     """Return the values of a record by their names; values of dicts in it by ``"user.id"``."""
     named: dict[Hashable, Any] = {}
     for name, value in fields_of(record).items():
         if name is not None and isinstance(value, dict) and depth:
-            inner = _inner(value, depth - 1)
+            inner = _nested_values(value, depth - 1)
             named |= {f"{name}.{at}": entry for at, entry in inner.items()}
         else:
             named[name] = value
@@ -363,7 +367,7 @@ def _name_value(name: Hashable, value: Any) -> str:
 
 
 def _span(values: Sequence[Any]) -> str:
-    """Return what a column has: ``18 to 90``, ``'a', 'b' and 5 others``."""
+    """Return the values of a column in words: ``18 to 90``, ``'a', 'b' and 5 others``."""
     if len(values) > 1 and all(is_real(v) and not isinstance(v, bool) for v in values):
         return f"{min(values)!r} to {max(values)!r}"
     shown = ", ".join(describe(value, 20) for value in values[:3])
@@ -371,4 +375,5 @@ def _span(values: Sequence[Any]) -> str:
 
 
 def _times(number: int) -> str:
+    """Return a number of times in words: once, twice, 3 times."""
     return {1: "once", 2: "twice"}.get(number, f"{number} times")

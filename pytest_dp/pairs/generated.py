@@ -25,7 +25,7 @@ from pytest_dp.data.ordering import accept_until, distinct, in_turn
 from pytest_dp.data.relations import Pair
 from pytest_dp.pairs.drawing import MAX_DRAWS, MAX_POOL_RECORDS, choices_work
 from pytest_dp.pairs.edits import Choices, DrawnValue
-from pytest_dp.pairs.pair_strategies import NO_PAIR, Pairs, Parts, drawing
+from pytest_dp.pairs.pair_strategies import NO_PAIR, Pairs, Parts, next_draw
 
 POOL = 200
 """Datasets that are drawn from a strategy to choose from. More take longer; fewer may miss what
@@ -44,35 +44,33 @@ MAX_VALUES = 16
 leaks."""
 
 Remake = Callable[[Sequence[Parts]], Sequence[DrawnValue | None]]
-"""Makes a value of each of some choices; None where the strategy rejects them."""
+"""Makes a value of each of several sequences of choices; None where the strategy rejects it."""
 
 MAX_WIDTH = 12
 """Choices that are left out at once, beside halves, quarters and so on. With fewer, wide records
 stay."""
-MAX_SHORT = 8
-"""Choices of an input that two steps at once are tried on. More take longer, by their third power;
-with fewer, a record stays that only both steps take away."""
 CANDIDATES = 12
 """Candidates that are made at a time. More make some in vain, once a smaller one is found."""
 
 
 class Generated:
-    """Pairs that a strategy yields, the same ones for each seed; it is a `Proposer` of more.
+    """Pairs that a strategy yields, equal for equal seeds; a `Proposer` of further ones.
 
-    `pairs` are those that every auditor looks at, corner cases first. `said` is what to call the
-    strategy in errors: ``"inputs=lists(integers())"``. The numbers and texts among `constants` are
-    tried wherever it allows them. `mutable` is whether it is known how pairs are made. Raises
-    ClaimError if the strategy raises, rejects everything, or yields no pair.
+    `pairs` are those that every method tries, corner cases first. `written` is how errors name the
+    strategy: ``"inputs=lists(integers())"``. The numbers and texts among `constants` are drawn
+    where the strategy allows them. Raises ClaimError if it raises, or yields no pair.
     """
 
     name = "the strategy"
 
-    def __init__(self, pairs: Pairs, seed: int, said: str, constants: Sequence[Any] = ()) -> None:
-        self._strategy, self._said, self.constants = pairs, said, constants
-        self.mutable = choices_work()
+    def __init__(
+        self, pairs: Pairs, seed: int, written: str, constants: Sequence[Any] = ()
+    ) -> None:
+        self._strategy, self._written = pairs, written
+        self._has_choices = choices_work()
         self._drawn: dict[frozenset[bytes], DrawnValue] = {}
         self._rejected = 0
-        self._more = self._new(pairs.draws(seed, constants))
+        self._more = self._draw_new_pairs(pairs.draw_values(seed, constants))
         pool: list[Pair] = []
         records, enough = 0, max(POOL, 8 * len(pairs.listed))
         for pair in self._more:
@@ -84,25 +82,25 @@ class Generated:
                 break
         if not pool:
             under = f" under {pairs.relation}" if pairs.relation else ""
-            raise ClaimError(f"{said}: {NO_PAIR.format(under)}")
+            raise ClaimError(f"{written}: {NO_PAIR.format(under)}")
         pool = order_pairs(pool, any_params=bool(pairs.listed))
         up_front = max(MIN_FIRST, len(pairs.listed))
         self.pairs, self._waiting = tuple(pool[:up_front]), pool[up_front:]
 
-    def _new(self, drawn: Iterator[DrawnValue | None]) -> Iterator[Pair]:
-        """Return pairs that were not drawn before, until many draws in a row give none."""
+    def _draw_new_pairs(self, drawn: Iterator[DrawnValue | None]) -> Iterator[Pair]:
+        """Yield pairs that were not drawn before, until `MAX_DRAWS` draws in a row give none."""
 
         def accept(one: DrawnValue | None) -> Pair | None:
-            if one is not None and self._keep(one):
+            if one is not None and self._remember_new(one):
                 return cast("Pair", one.value)
             self._rejected += 1
             return None
 
-        endless = (drawing(drawn, self._said) for _ in count())
+        endless = (next_draw(drawn, self._written) for _ in count())
         return accept_until(endless, accept, MAX_DRAWS)
 
-    def _keep(self, drawn: DrawnValue) -> bool:
-        """Remember how a pair was drawn, if it is a new one."""
+    def _remember_new(self, drawn: DrawnValue) -> bool:
+        """Remember how a pair was drawn; return False, remembering nothing, if it is known."""
         known = drawn.value.content
         if known in self._drawn or len(known) < 2:
             return False
@@ -111,46 +109,49 @@ class Generated:
 
     @property
     def pool(self) -> tuple[Pair, ...]:
-        """Pairs that were drawn beside the first ones, and not proposed yet."""
+        """Pairs that were drawn beside `pairs`, and not proposed yet."""
         return tuple(self._waiting)
 
     def propose(self) -> Iterable[Pair]:
-        """Yield further pairs, one by one; the same whatever was learned."""
+        """Yield further pairs: those of `pool`, which get fewer, then new ones."""
         while self._waiting:
             yield self._waiting.pop(0)
         yield from self._more
 
-    def keep(self, drawn: DrawnValue) -> Pair:
-        """Remember how a pair was made that a search found."""
+    def remember_pair(self, drawn: DrawnValue) -> Pair:
+        """Remember how a pair was drawn that a search found, and return the pair."""
         self._drawn.setdefault(drawn.value.content, drawn)
         return cast("Pair", drawn.value)
 
-    def drawn(self, pair: Pair) -> DrawnValue | None:
-        """Return how a pair was drawn that came from here; None if that is not known."""
+    def find_draw(self, pair: Pair) -> DrawnValue | None:
+        """Return the draw of a pair, with its choices; None if that is not known."""
         drawn = self._drawn.get(pair.content)
-        return drawn if drawn is not None and drawn.choices and self.mutable else None
+        return drawn if drawn is not None and drawn.choices and self._has_choices else None
 
-    def redrawn(self, pair: Pair, changes: Mapping[int, Any]) -> Pair | None:
-        """Return the pair that the strategy makes if some choices, by their numbers, are others."""
-        drawn = self.drawn(pair)
+    def redraw(self, pair: Pair, changes: Mapping[int, Any]) -> Pair | None:
+        """Return the pair that the strategy makes with other choices at some positions of the draw.
+
+        None if the strategy does not allow them, or D and D' become equal.
+        """
+        drawn = self.find_draw(pair)
         if drawn is None:
             return None
         parts, at = [], 0
         for part in drawn.choices:
             parts.append(tuple(changes.get(at + n, choice) for n, choice in enumerate(part)))
             at += len(part)
-        (made,) = self._strategy.remade([tuple(parts)])
-        return None if made is None or len(made.value.content) < 2 else self.keep(made)
+        (made,) = self._strategy.remake_values([tuple(parts)])
+        return None if made is None or len(made.value.content) < 2 else self.remember_pair(made)
 
-    def shrunk(
+    def shrink(
         self, pair: Pair, still_fails: Callable[[Pair], bool], seconds: float = 10.0
     ) -> Pair:
-        """Return the smallest pair found of the same strategy for which `still_fails` is true.
+        """Call `still_fails` on smaller pairs of the strategy; return the smallest that is True.
 
-        A pair that did not come from here is returned as it is. `still_fails` says the same of
+        A pair that was not drawn here is returned unchanged. `still_fails` returns the same for
         equal pairs. All calls of it share `seconds`; the last one may overrun.
         """
-        drawn = self.drawn(pair)
+        drawn = self.find_draw(pair)
         if drawn is None:
             return pair
         backwards = key(drawn.value.d1) != key(pair.d1)
@@ -163,34 +164,36 @@ class Generated:
                 known[what] = len(smaller.content) == 2 and still_fails(turned)
             return known[what]
 
-        smallest = simplify(self._strategy.remade, drawn, fails, seconds)
-        self._keep(smallest)
+        smallest = simplify(self._strategy.remake_values, drawn, fails, seconds)
+        self._remember_new(smallest)
         shrunken = cast("Pair", smallest.value)
         return shrunken.reversed() if backwards else shrunken
 
 
 def _size(data: Any) -> int:
+    """Return the number of records of a dataset; 1 for another input."""
     return length(data) if kind_of(data) else 1
 
 
 def order_pairs(pairs: Sequence[Pair], *, any_params: bool = False) -> list[Pair]:
     """Return the same pairs, corner cases first, each shown by the smallest pair.
 
-    With `any_params`, each D and D' is a case, whatever the parameters. Others are, as wholes:
-    empty, one record, all records equal, a record once more. Of the record in which D and D'
+    Cases are: an empty dataset, one record, all records equal; and of the records in which D and D'
     differ, column by column in turn: NaN, infinities, the smallest and the largest number, and each
-    of a few values, such as categories; of parameters alike.
+    of a few values, such as categories. Parameters count as columns. With `any_params`, each D and
+    D' is a case, whatever the parameters.
     """
     cases: dict[Hashable, Pair] = {}
     columns: dict[Hashable, dict[Hashable, tuple[Any, Pair]]] = {}
     for pair in sorted(pairs, key=lambda pair: _size(pair.d1) + _size(pair.d2)):
         if any_params:
             cases.setdefault(replace(pair, params={}).content, pair)
-        sides = [_records_by_key(data) for data in (pair.d1, pair.d2)]
-        d1, d2 = (Counter({content: len(its) for content, its in side.items()}) for side in sides)
-        for case in _cases(d1, d2):
-            cases.setdefault(case, pair)
-        records = (((sides[0] | sides[1])[content])[0] for content in (d1 - d2) + (d2 - d1))
+        d1, d2 = (_count_records(data) for data in (pair.d1, pair.d2))
+        for side in (d1, d2):
+            if side.total() < 2 or len(side) == 1:
+                cases.setdefault((min(side.total(), 2), len(side)), pair)
+        apart = (d1 - d2) + (d2 - d1)
+        records = [data for data in (*_records(pair.d1), *_records(pair.d2)) if key(data) in apart]
         cells = [cell for record in records for cell in fields_of(record).items()]
         for column, value in [*cells, *((("with", name), v) for name, v in pair.params.items())]:
             columns.setdefault(column, {}).setdefault(key(value), (value, pair))
@@ -200,28 +203,18 @@ def order_pairs(pairs: Sequence[Pair], *, any_params: bool = False) -> list[Pair
     return list(distinct([*first, *pairs], by=id))
 
 
-def _records_by_key(data: Any) -> dict[Hashable, list[Any]]:
-    by_key: dict[Hashable, list[Any]] = {}
-    for record in records_of(data) if kind_of(data) else [data]:
-        by_key.setdefault(key(record), []).append(record)
-    return by_key
+def _records(data: Any) -> Sequence[Any]:
+    """Return the records of a dataset; of another input, itself."""
+    return records_of(data) if kind_of(data) else [data]
 
 
-def _cases(d1: Counter[Hashable], d2: Counter[Hashable]) -> Iterator[str]:
-    """Yield the corner cases that a pair shows as a whole, by how often each record occurs."""
-    sizes = {d1.total(), d2.total()}
-    if 0 in sizes:
-        yield "empty"
-    if 1 in sizes:
-        yield "one record"
-    if any(side.total() > 1 == len(side) for side in (d1, d2)):
-        yield "all equal"
-    if (d1 - d2).keys() & d2.keys() or (d2 - d1).keys() & d1.keys():
-        yield "once more"
+def _count_records(data: Any) -> Counter[Hashable]:
+    """Return how often an input holds each record, by content."""
+    return Counter(map(key, _records(data)))
 
 
 def _column_cases(values: Sequence[tuple[Any, Pair]]) -> list[Pair]:
-    """Return the pairs that show the cases of one column, of its values with a pair each."""
+    """Return the pairs that show the cases of one column, given its values with a pair for each."""
     numbers: list[tuple[Any, Pair]] = [each for each in values if isinstance(each[0], Real)]
     odd = [pair for value, pair in numbers if not abs(value) < math.inf]
     finite = [each for each in numbers if abs(each[0]) < math.inf]
@@ -232,13 +225,17 @@ def _column_cases(values: Sequence[tuple[Any, Pair]]) -> list[Pair]:
 def simplify(
     remake: Remake, drawn: DrawnValue, still_fails: Callable[[Any], bool], seconds: float
 ) -> DrawnValue:
-    """Return the simplest value found that still fails; the one that is given if there is none.
+    """Return the simplest value found for which `still_fails` is True, else the one that is given.
 
-    `still_fails` says the same of equal values. After so many seconds, nothing more is tried.
+    `still_fails` returns the same for equal values. After some `seconds`, nothing more is tried.
     """
     until, best, seen = clocks.seconds() + seconds, drawn, set[str]()
     while True:
-        parts = (one for one in _simpler(best.choices) if _order(one) < _order(best.choices))
+        parts = (
+            one
+            for one in _simpler_parts(best.choices)
+            if _simplicity_key(one) < _simplicity_key(best.choices)
+        )
         found = None
         while (
             found is None
@@ -257,13 +254,14 @@ def simplify(
         best = found
 
 
-def _order(parts: Parts) -> tuple[int, list[tuple[int, float, bool]]]:
-    """Return smaller for simpler choices."""
+def _simplicity_key(parts: Parts) -> tuple[int, list[tuple[int, float, bool]]]:
+    """Return a key by which simpler choices come first: fewer, then by the size of each."""
     sizes = [_choice_size(choice) for part in parts for choice in part]
     return sum(map(len, parts)), sizes
 
 
 def _choice_size(choice: Any) -> tuple[int, float, bool]:
+    """Return a key by which simpler choices come first: whole, then small, then positive ones."""
     if isinstance(choice, str | bytes):
         return 0, len(choice) + sum(1 for letter in choice if letter not in ("0", 48)) / 1e6, False
     if not math.isfinite(choice):
@@ -271,51 +269,44 @@ def _choice_size(choice: Any) -> tuple[int, float, bool]:
     return int(choice != int(choice)), abs(choice), choice < 0
 
 
-def _simpler(parts: Parts) -> Iterator[Parts]:
-    """Yield candidates: without some choices, then with simpler ones."""
-    matches = [_matches(part, other) for part in parts for other in parts]
-    count = len(parts)
-    for which, part in enumerate(parts):
-        twins = matches[which * count : (which + 1) * count]
+def _simpler_parts(parts: Parts) -> Iterator[Parts]:
+    """Yield the parts without some choices, then with simpler ones.
+
+    A choice that D and D' have in common is left out, or changed, in both.
+    """
+    twins = [[_matches(part, other) for other in parts] for part in parts]
+    for part, its_twins in zip(parts, twins, strict=True):
         for width in _widths(len(part)):
             for start in range(len(part) - width, -1, -1):
-                yield _edit_parts(parts, twins, range(start, start + width), ())
-    for part in parts[: 2 * (count > 1)]:  # one input, beside itself without some choices
-        for less in _without_some(part):
-            yield (part, less, *parts[2:])
-            yield (less, part, *parts[2:])
-    for which, part in enumerate(parts):
-        twins = matches[which * count : (which + 1) * count]
+                yield _edit_parts(parts, its_twins, range(start, start + width), ())
+    if len(parts) > 1:
+        yield from _shorter_sides(*parts)
+    for part, its_twins in zip(parts, twins, strict=True):
         for at, choice in enumerate(part):
             for new in _simpler_choices(choice):
-                yield _edit_parts(parts, twins, range(at, at + 1), (new,))
-    if count > 1:
-        yield from _two_steps_at_once(parts)
+                yield _edit_parts(parts, its_twins, range(at, at + 1), (new,))
 
 
-def _two_steps_at_once(parts: Parts) -> Iterator[Parts]:
-    """Yield a part of one input beside less of that part, if the input is short by now."""
-    for part in parts[:2]:
-        for less in _without_some(part) if len(part) <= MAX_SHORT else ():
-            for least in _without_some(less):
-                yield (less, least, *parts[2:])
-                yield (least, less, *parts[2:])
-
-
-def _without_some(part: Choices) -> Iterator[Choices]:
-    """Yield choices without some in a row, the fewest left first."""
-    for width in _widths(len(part)):
-        for start in range(len(part) - width + 1):
-            yield (*part[:start], *part[start + width :])
+def _shorter_sides(d1: Choices, d2: Choices, *params: Choices) -> Iterator[Parts]:
+    """Yield both sides without their last choices, then one side beside less of it."""
+    for width in _widths(min(len(d1), len(d2))):
+        yield (d1[:-width], d2[:-width], *params)
+    for part in (d1, d2):
+        for width in _widths(len(part)):
+            for start in range(len(part) - width + 1):
+                less = (*part[:start], *part[start + width :])
+                yield (part, less, *params)
+                yield (less, part, *params)
 
 
 def _widths(length: int) -> list[int]:
+    """Return how many choices of so many to leave out at once, the most first."""
     widths = {length >> power for power in range(1, length.bit_length())}
     return sorted(widths | set(range(1, min(MAX_WIDTH, length) + 1)), reverse=True)
 
 
 def _matches(part: Choices, other: Choices) -> dict[int, int]:
-    """Return where choices of one part stand in another one."""
+    """Return the positions of a part's choices in another part, for those in common."""
     if part is other:
         return {at: at for at in range(len(part))}
     keys = [[f"{type(choice).__name__} {choice!r}" for choice in one] for one in (part, other)]
@@ -326,7 +317,10 @@ def _matches(part: Choices, other: Choices) -> dict[int, int]:
 def _edit_parts(
     parts: Parts, twins: Sequence[dict[int, int]], places: range, new: Sequence[Any]
 ) -> Parts:
-    """Return the parts with other choices in some places of one, and in the twins of these."""
+    """Return the parts with `new` choices in place of those at some positions of one part.
+
+    `twins` are, for each part, the positions there of that part's choices: they change as well.
+    """
     edited = []
     for part, twin in zip(parts, twins, strict=True):
         own = [twin[at] for at in places if at in twin]

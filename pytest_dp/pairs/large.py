@@ -1,6 +1,6 @@
-"""Pairs of datasets at positions in pools; of large examples, few rows stand for all.
+"""Pairs of datasets at positions in pools of records; of large examples, few rows stand for all.
 
-A pair is looked at by the rows that are read of it. The whole pair has all other rows as they are.
+A pair is chosen by the rows that are read. The pair of the whole has all other rows as they are.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ the first pair comes later."""
 MAX_REPRESENTATIVE = KEPT_ROWS // 2
 """Rows that are kept for their values; the others are random."""
 MAX_LOOKED = 100_000
-"""Rows whose values are looked at. With more, datasets of millions of rows take longer; with fewer,
+"""Rows whose values are read. With more, datasets of millions of rows take longer; with fewer,
 extremes of these are missed."""
 MAX_COLUMNS = 32
-"""Columns whose values are looked at. With more, wide datasets take longer."""
+"""Columns whose values are read. With more, wide datasets take longer."""
 SEED = 0
 """Seed of the random rows, so that each process keeps the same."""
 
@@ -46,17 +46,13 @@ class PartialPair(Pair):
     whole: Callable[[], Pair] = field(kw_only=True)
 
 
-def representative_rows(example: Any, relation: OfRecords) -> list[int] | None:
-    """Return the rows of a large example that stand for all; None of others."""
-    if not kind_of(example) or length(example) <= LARGE_ROWS:
-        return None
-    return kept_rows(example, relation.unit)
-
-
 def pools_of(
     examples: Sequence[Any], kept: Sequence[list[int] | None] = ()
 ) -> list[tuple[RecordPool, Positions]]:
-    """Return each example as positions in its kind's pool; few rows of large ones are `kept`."""
+    """Return each example as a pool of records, shared by examples of a type, and positions in it.
+
+    `kept` has the rows that are read of each large example, None of others.
+    """
     kinds = [(*kind_of(example), joined_as(example)) for example in examples]
     for at, (name, detail, content) in enumerate(kinds):
         if not content:
@@ -74,18 +70,6 @@ def pools_of(
     return [found[at] for at in range(len(examples))]
 
 
-def neighbours_of(
-    pool: RecordPool, rows: Positions, offered: Sequence[Positions], relation: OfRecords
-) -> Iterator[tuple[RecordPool, Positions, Any, bytes, Positions, Sequence[Step]]]:
-    """Yield the pool, a dataset and its content; a neighbour's positions and what leads to it.
-
-    The dataset is that of the rows that are read.
-    """
-    d1, content = pool.dataset(pool.kept(rows)), pool.content(rows)
-    for moved, steps in relation.moves(pool, rows, offered):
-        yield pool, rows, d1, content, moved, steps
-
-
 def pair_at(
     pool: RecordPool,
     relation: OfRecords,
@@ -93,9 +77,9 @@ def pair_at(
     after: tuple[Positions, Any],
     steps: Sequence[Step],
 ) -> Pair:
-    """Return the pair of datasets at these positions, of which those that are None are made.
+    """Return the pair of the datasets at two lists of positions, each with the dataset or None.
 
-    Of large ones, it has the rows that are read.
+    A dataset of which there is None is made. Of large ones, the pair has the rows that are read.
     """
     (rows, d1), (moved, d2) = before, after
     d2 = pool.dataset(pool.kept(moved)) if d2 is None else d2
@@ -109,14 +93,14 @@ def pair_at(
 def _whole_pair(
     pool: RecordPool, relation: OfRecords, rows: Positions, moved: Positions, steps: Sequence[Step]
 ) -> Pair:
-    """Return a pair of large datasets."""
+    """Return the pair of large datasets at positions before and after some steps."""
     d1, d2 = pool.dataset(rows), pool.dataset(moved)
     digests = (d1, pool.content(rows)), (d2, pool.content(moved))
     return replace(relation.pair_of(d1, d2, steps), digests=digests)
 
 
 def whole_of(pair: Pair) -> Pair:
-    """Return the pair of large datasets of which a pair has the rows that are read."""
+    """Return the pair of whole datasets of a `PartialPair`; another pair unchanged."""
     return replace(pair.whole(), beyond=pair.beyond) if isinstance(pair, PartialPair) else pair
 
 
@@ -124,10 +108,12 @@ def pairs_without_one(
     sources: Sequence[tuple[RecordPool, Positions]], relation: AddRemoveOne
 ) -> Iterator[Pair]:
     """Yield each large example beside itself without one of the rows, or units, that are read."""
-    for pool, rows, _, _, moved, steps in in_turn(
-        neighbours_of(pool, rows, [], relation) for pool, rows in sources if pool.gaps
-    ):
-        yield _whole_pair(pool, relation, rows, moved, steps)
+
+    def pairs_of(pool: RecordPool, rows: Positions) -> Iterator[Pair]:
+        for moved, steps in relation.moves(pool, rows, []):
+            yield _whole_pair(pool, relation, rows, moved, steps)
+
+    return in_turn(pairs_of(pool, rows) for pool, rows in sources if pool.gaps)
 
 
 def kept_rows(dataset: Any, unit: Any = None) -> list[int]:
@@ -163,7 +149,7 @@ def _whole_units(units: Any, wanted: Iterable[int]) -> Iterator[int]:
 
 
 def _owners(dataset: Any, unit: Any) -> list[Any]:
-    """Return the unit of each row, in order; read from the column of that name, if there is one."""
+    """Return the owner of each row, in order: that in the column `unit`, or by the function."""
     data = type_of(dataset)
     assert data is not None
     if not callable(unit) and unit in (data.columns(dataset) or ()):

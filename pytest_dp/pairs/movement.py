@@ -37,7 +37,10 @@ NOTHING_MOVES = Movement(0.0)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Noise:
-    """The numbers that draws reach, for outputs of one form and runs with the same draws."""
+    """How the draws of a run change the numbers of its output.
+
+    It holds for all runs with the same draws and an output of the same form.
+    """
 
     varies: Bools
     """Which numbers any draw changes."""
@@ -46,7 +49,9 @@ class Noise:
     decided: bool
     """Whether noise changes the form or a category."""
     reach: Floats | None
-    """By how much each number moves with each single draw, by one scale; None if not probed."""
+    """By how much each number moves if one draw moves by its scale: shape (numbers, draws).
+
+    None if single draws were not moved."""
     gaussian: Bools
     """Which of these single draws are Gaussian."""
     away: Floats
@@ -56,8 +61,8 @@ class Noise:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Looked:
-    """An input with the runs on it that movements are computed from."""
+class ProbedInput:
+    """An input, and the runs on it that movements are computed from."""
 
     data: object
     away: NoiselessRun
@@ -67,7 +72,7 @@ class Looked:
 
     @property
     def structure(self) -> Hashable:
-        """Equal for runs with the same draws and outputs of the same form."""
+        """A key that is equal for runs with the same draws and outputs of the same form."""
         draws = tuple((drawn.method, drawn.law, len(drawn.scale)) for drawn in self.away.draws)
         return draws, self.away.output.form, len(self.away.output.numbers)
 
@@ -78,21 +83,21 @@ class Looked:
 
     @property
     def response(self) -> Floats | None:
-        """How far each number moves as draws go away from their centres."""
+        """How far each number moves as draws go away from their centres; None without both runs."""
         if self.centre is None:
             return None
         return self.away.output.numbers - self.centre.output.numbers
 
 
 class Movements:
-    """Computes movements of pairs; what noise does is looked at once for each form of runs."""
+    """Computes movements of pairs; the noise is probed once for each form of runs."""
 
     def __init__(self, runner: NoiselessRunner) -> None:
         self._runner = runner
         self._noises: dict[Hashable, Noise | None] = {}
 
-    def look(self, data: object, *, twice: bool = False) -> Looked | None:
-        """Return a run on an input, or two; None where no such run can be made.
+    def run_on(self, data: object, *, twice: bool = False) -> ProbedInput | None:
+        """Run the mechanism on an input, once or `twice`; None where no such run can be made.
 
         One run is enough to compare inputs whose noise is of one size; movements between others
         are larger or smaller than they should be.
@@ -103,25 +108,25 @@ class Movements:
         centre = self._runner.run(data, CENTRE) if twice else None
         if centre is not None and not _are_of_one_form(centre, away):
             centre = None
-        return Looked(data, away, centre)
+        return ProbedInput(data, away, centre)
 
-    def between(self, one: Looked, other: Looked) -> Movement:
-        """Return the movement from an input to another."""
-        noise = self._noise(one)
+    def between(self, one: ProbedInput, other: ProbedInput) -> Movement:
+        """Return the movement from an input to another; run the mechanism to probe new noise."""
+        noise = self._noise_of(one)
         decided = noise is None or noise.decided
         ours, theirs = one.centre or one.away, other.centre or other.away
         if (one.centre is None) != (other.centre is None):
             ours, theirs = one.away, other.away
         if ours.output.form != theirs.output.form:
-            return _apart("form", decided=decided)
+            return _move_category("form", decided=decided)
         if ours.output.categories != theirs.output.categories:
             changed = _changed_places(ours.output.categories, theirs.output.categories)
-            return _apart(("category", changed), decided=decided)
+            return _move_category(("category", changed), decided=decided)
         moved = theirs.output.numbers - ours.output.numbers
         size = np.maximum(np.abs(ours.output.numbers), np.abs(theirs.output.numbers))
         moved = np.where(np.abs(moved) <= SAME * size, 0.0, moved)
         answer = float(np.abs(moved).max(initial=0.0))
-        laws = _laws_apart(ours.draws, theirs.draws)
+        laws = _loss_of_weights(ours.draws, theirs.draws)
         if noise is None:
             if not moved.any() and not laws:
                 return NOTHING_MOVES
@@ -130,31 +135,35 @@ class Movements:
         if bare.any():
             places = tuple(np.flatnonzero(bare)[:3].tolist())
             return Movement(math.inf, answer, kind=("bare", places))
-        return self._cover(moved, answer, laws, noise, one, other)
+        return self._movement_under_noise(moved, answer, laws, noise, one, other)
 
-    def _find_one_sided_noise(self, noise: Noise, other: Looked) -> Bools:
+    def _find_one_sided_noise(self, noise: Noise, other: ProbedInput) -> Bools:
         """Return which numbers have noise on one input and none on the other.
 
-        Where noise decides the form of an output, its few runs do not show which numbers vary.
+        None of them where noise decides the form of an output: few runs do not show it then.
         """
-        there = self._noise(other)
+        there = self._noise_of(other)
         if there is None or there.decided or noise.decided:
             return np.zeros(len(noise.varies), bool)
         one_sided: Bools = noise.varies != there.varies
         return one_sided
 
-    def _cover(
+    def _movement_under_noise(
         self,
         moved: Floats,
         answer: float,
         laws: float,
         noise: Noise,
-        one: Looked,
-        other: Looked,
+        one: ProbedInput,
+        other: ProbedInput,
     ) -> Movement:
-        """Return the movement of numbers that have noise."""
+        """Return the movement of numbers that have noise, by the loss of shifting the draws.
+
+        `moved` and `answer` are how far the numbers move, and the largest of them; `laws` is the
+        loss of choices that are drawn with other weights.
+        """
         times, weakest = _noise_ratio(one, other)
-        loss, explained = _loss(moved, noise, one)
+        loss, explained = _loss_of_shifts(moved, noise, one)
         places = tuple(np.flatnonzero(moved)[:8].tolist())
         kind = "moves", places, round(2 * math.log2(times))
         if not explained:
@@ -165,14 +174,15 @@ class Movements:
         scale = _scale_at(int(np.abs(moved).argmax()), noise) if moved.any() else 0.0
         return Movement(loss + math.log(times) + laws, answer, scale, kind)
 
-    def _noise(self, looked: Looked) -> Noise | None:
+    def _noise_of(self, looked: ProbedInput) -> Noise | None:
+        """Return the noise of runs like those on an input, probed once; None if that fails."""
         structure = looked.structure
         if structure not in self._noises:
             self._noises[structure] = self._probe(looked)
         return self._noises[structure]
 
-    def _probe(self, looked: Looked) -> Noise | None:
-        """Return what draws reach, by runs at other points; None if these fail."""
+    def _probe(self, looked: ProbedInput) -> Noise | None:
+        """Run at other points to see what noise changes; None if all these runs fail."""
         away = looked.away.output
         outputs, decided = [away.numbers], False
         for point in (CENTRE, *range(AWAY + 1, AWAY + SPREAD_RUNS)):
@@ -190,18 +200,18 @@ class Movements:
         spread = table.std(axis=0)
         size = np.abs(table).max(axis=0)
         varies = spread > SAME * size
-        reach = self._reach(looked)
+        reach = self._probe_single_draws(looked)
         if reach is not None:
             varies = varies | (reach != 0).any(axis=1)
         single = [drawn.gaussian for drawn in looked.away.draws for _ in drawn.scale]
         gaussian, response = np.array(single, bool), outputs[0] - outputs[1]
         return Noise(varies, spread, decided, reach, gaussian, response, looked.scales)
 
-    def _reach(self, looked: Looked) -> Floats | None:
-        """Return by how much each number moves with each single draw; None if there are too many.
+    def _probe_single_draws(self, looked: ProbedInput) -> Floats | None:
+        """Move each single draw by its scale, and return how far each number moves.
 
-        Draws without a scale of their own, such as of integers, are not probed either, nor are
-        outputs whose form draws decide.
+        Shape (numbers, draws). None if there are more than `MAX_PROBED` draws, if a draw has no
+        scale of its own, as of integers, and if draws decide the form of the output.
         """
         draws, centre = looked.away.draws, self._runner.run(looked.data, CENTRE)
         places = [(call, at) for call, drawn in enumerate(draws) for at in range(len(drawn.scale))]
@@ -226,22 +236,24 @@ class Movements:
 
 
 def _are_of_one_form(run: NoiselessRun, other: NoiselessRun) -> bool:
+    """Return whether the numbers of two outputs can be subtracted."""
     one, two = run.output, other.output
     return one.form == two.form and len(one.numbers) == len(two.numbers)
 
 
 LOCATED = frozenset(["laplace", "normal", "logistic", "gumbel"])
-"""Families of noise on the whole line, which a shift of a draw can make up for a move."""
+"""Families of noise on the whole line: a shift of the draw makes up for a move of the answer."""
 
 
 def _is_located(drawn: GeneratorCall) -> bool:
+    """Return whether a draw is of one of the families `LOCATED`."""
     return isinstance(drawn.law, tuple) and bool(drawn.law) and drawn.law[0] in LOCATED
 
 
-def _apart(kind: Hashable, *, decided: bool) -> Movement:
-    """Return the movement of outputs of which more than numbers differs.
+def _move_category(kind: Hashable, *, decided: bool) -> Movement:
+    """Return the movement of outputs whose form or categories differ: infinite.
 
-    Where noise decides it too, how likely either way is, is not known from these runs.
+    0 where noise `decided` them too: these runs do not show how likely each of them is.
     """
     return Movement(0.0 if decided else math.inf, kind=kind)
 
@@ -255,12 +267,13 @@ def _scale_at(place: int, noise: Noise) -> float:
 
 
 def _changed_places(ours: Sequence[object], theirs: Sequence[object]) -> Hashable:
+    """Return the positions of the first three categories that differ."""
     places = [at for at, (a, b) in enumerate(zip(ours, theirs, strict=False)) if a != b]
     return tuple(places[:3])
 
 
-def _laws_apart(ours: Sequence[GeneratorCall], theirs: Sequence[GeneratorCall]) -> float:
-    """Return the loss that the choices drawn with other weights have; 0 where all laws agree."""
+def _loss_of_weights(ours: Sequence[GeneratorCall], theirs: Sequence[GeneratorCall]) -> float:
+    """Return the loss, in nats, of choices that are drawn with other weights; 0 without any."""
     if len(ours) != len(theirs):
         return 0.0
     loss = 0.0
@@ -281,10 +294,10 @@ def _laws_apart(ours: Sequence[GeneratorCall], theirs: Sequence[GeneratorCall]) 
     return loss
 
 
-def _noise_ratio(one: Looked, other: Looked) -> tuple[float, bool]:
-    """Return how many times larger the noise is on one input, by numbers and by single draws.
+def _noise_ratio(one: ProbedInput, other: ProbedInput) -> tuple[float, bool]:
+    """Return how many times larger the noise is on one input than on the other, 1.0 if equal.
 
-    And whether it is a number of the output whose noise differs. 1.0 where it is as large.
+    And whether that is so for a number of the output: else it is so for the scale of a draw.
     """
     ratio, ours, theirs = 1.0, one.response, other.response
     if ours is not None and theirs is not None and len(ours) == len(theirs):
@@ -297,15 +310,18 @@ def _noise_ratio(one: Looked, other: Looked) -> tuple[float, bool]:
 
 
 def _times_larger(ours: Floats, theirs: Floats) -> float:
-    """Return the largest ratio of two numbers in one place, whichever is larger; 1.0 if alike."""
+    """Return the largest ratio of two numbers in one place, at least 1.0; zeros are left out."""
     both = (ours != 0) & (theirs != 0)
     with np.errstate(all="ignore"):
         apart = float(np.abs(np.log(np.abs(ours[both] / theirs[both]))).max(initial=0.0))
     return math.exp(min(apart, 50.0)) if apart > NOT_EXPLAINED else 1.0
 
 
-def _loss(moved: Floats, noise: Noise, looked: Looked) -> tuple[float, bool]:
-    """Return the loss that shifts of draws cost which make up for a move; and if they can."""
+def _loss_of_shifts(moved: Floats, noise: Noise, looked: ProbedInput) -> tuple[float, bool]:
+    """Return the loss, in nats, of the shifts of draws that make up for a move, and if any do.
+
+    Where single draws were not probed, the loss is estimated by the spread of each number.
+    """
     if not moved.any():
         return 0.0, True
     if noise.reach is None:

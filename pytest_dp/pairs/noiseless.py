@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
@@ -23,8 +23,7 @@ from pytest_dp.data.relations import WithParams
 from pytest_dp.outputs.flatten import flatten
 from pytest_dp.outputs.leaves import NUMBERS, as_float, category, type_name
 from pytest_dp.outputs.raised import Raised
-from pytest_dp.pairs.distances import Distances, tell_distances
-from pytest_dp.pairs.unreached import Tracer
+from pytest_dp.pairs.unreached import LineTracer
 from pytest_dp.running.calling import Call
 from pytest_dp.running.copies import CannotCopy, Pristine
 from pytest_dp.running.deadline import Deadline
@@ -127,18 +126,18 @@ class _Fixed(Instrument):
         self.start(CENTRE)
 
     def start(self, point: int, moved: dict[tuple[int, int], float] | None = None) -> None:
-        """Begin another run."""
+        """Begin another run at a point, with single draws `moved`; forget the draws before."""
         self.refusal = ""
         self.point, self.moved, self.draws = point, moved or {}, list[GeneratorCall]()
         self._plain.clear()
 
     def draw(self, request: Request) -> Any:
-        """Return the value at this point."""
+        """Return the value of a draw at this point; raise after `MAX_DRAWS` draws."""
         number = len(self.draws)
         if number >= MAX_DRAWS:
             raise _TooManyDraws
-        arguments = _arguments(request)
-        standard = _standard(request, arguments)
+        arguments = _named_arguments(request)
+        standard = _standard_law(request, arguments)
         if standard is None:
             return self._without_law(request, number, arguments)
         law, scale, location = standard
@@ -147,7 +146,7 @@ class _Fixed(Instrument):
         if size is None and isinstance(scale, float | int) and isinstance(location, float | int):
             scales = np.array([scale], float)
             self.draws.append(GeneratorCall(request.method, known, scales, law.family is NORMAL))
-            value = location + scale * float(self._positions(law, number, 1)[0])
+            value = location + scale * float(self._standard_draws(law, number, 1)[0])
             return round(value) if law.lattice else value
         try:
             scales, locations = np.asarray(scale, float), np.asarray(location, float)
@@ -157,7 +156,7 @@ class _Fixed(Instrument):
         is_number = size is None and not shape
         if size is not None:
             shape = (size,) if isinstance(size, int | np.integer) else tuple(size)
-        positions = self._positions(law, number, math.prod(shape))
+        positions = self._standard_draws(law, number, math.prod(shape))
         flat_scales = np.broadcast_to(scales, shape).ravel() if shape else scales.reshape(1)
         self.draws.append(GeneratorCall(request.method, known, flat_scales, law.family is NORMAL))
         values = locations + scales * positions.reshape(shape)
@@ -165,14 +164,14 @@ class _Fixed(Instrument):
             values = np.rint(values).astype(int)
         return values.item() if is_number else values
 
-    def _positions(self, law: Law, number: int, count: int) -> Floats:
-        """Return the standard draws of one call."""
+    def _standard_draws(self, law: Law, number: int, count: int) -> Floats:
+        """Return the standard draws of one call, by its number in the run: shape (count,)."""
         key = (law, number, count, self.point)
         positions = self._known.get(key)
         if positions is None:
             positions = np.full(count, _centre(law))
             if self.point != CENTRE:
-                positions = positions + _away(law, number, count, self.point)
+                positions = positions + _offsets_away(law, number, count, self.point)
             if len(self._known) < MAX_DRAWS:
                 self._known[key] = positions
         for (call, place), by in self.moved.items():
@@ -182,7 +181,7 @@ class _Fixed(Instrument):
         return positions
 
     def _without_law(self, request: Request, number: int, arguments: dict[str, Any]) -> Any:
-        """Answer a draw whose law is not known: by plain numbers that are always the same."""
+        """Return plain draws of a law that is not known, equal in all runs at this point."""
         weights = arguments.get("p", arguments.get("weights")) if arguments else None
         law: Hashable = ()
         if weights is not None:
@@ -192,26 +191,28 @@ class _Fixed(Instrument):
         return answer_request(plain_generator(request.source.kind, seed), request)
 
     def other(self, source: Any, name: str) -> Any:
-        """Leave out what neither draws nor changes what draws give."""
+        """Return a function of a generator that does not draw; those that spawn give stand-ins."""
         if name in ("spawn", "jumped"):
             return lambda n=1: [stand_in(self, source) for _ in range(n)]
         return super().other(source, name)
 
 
 def _copy_input(data: Any) -> Any:
+    """Return a copy of an input that a run may change."""
     if isinstance(data, WithParams):
         return replace(data, data=copy_data(data.data))
     return copy_data(data)
 
 
-def _arguments(request: Request) -> dict[str, Any]:
+def _named_arguments(request: Request) -> dict[str, Any]:
+    """Return the arguments of a draw by name; empty where they do not fit the method."""
     try:
         return request.arguments
     except TypeError:
         return {}
 
 
-def _standard(request: Request, arguments: dict[str, Any]) -> Standard | None:
+def _standard_law(request: Request, arguments: dict[str, Any]) -> Standard | None:
     """Return the law of a draw with its scale and location; None where it is not known."""
     kind = draw_kind_of(request)
     try:
@@ -221,6 +222,7 @@ def _standard(request: Request, arguments: dict[str, Any]) -> Standard | None:
 
 
 def _centre(law: Law) -> float:
+    """Return the centre of a law in standard units; 0 for laws that have none."""
     if law.family.centre is not None:
         return law.family.centre(law.parameter)
     if law.family is UNIFORM:
@@ -228,7 +230,7 @@ def _centre(law: Law) -> float:
     return float((law.parameter - 1) // 2) if law.family is INTEGERS else 0.0
 
 
-def _away(law: Law, number: int, count: int, point: int) -> Floats:
+def _offsets_away(law: Law, number: int, count: int, point: int) -> Floats:
     """Return how far from the centre the `count` draws of a call are at a point, in scales.
 
     Each call of a run has its `number`. Continuous draws differ; whole and bounded ones may agree.
@@ -254,30 +256,34 @@ def _away(law: Law, number: int, count: int, point: int) -> Floats:
 class NoiselessRunner:
     """Makes runs of one copy of a mechanism; `close` it, or use it in ``with``.
 
-    `reason` says why there are none; it is empty while there may be some. `tracer` has the code
-    that they ran, unless they tell `distances`, for which it is compiled anew.
+    `reason` is why runs cannot be made; it is empty while they can. `tracer` has the lines
+    that they ran. With `rewrite`, runs are not traced: it is called with the copy of the mechanism
+    and the mechanism itself, and may change the copy's functions.
     """
 
     def __init__(
-        self, call: Call, distances: Distances | None = None, tracer: Tracer | None = None
+        self,
+        call: Call,
+        tracer: LineTracer | None = None,
+        rewrite: Callable[[Any, Any], None] | None = None,
     ) -> None:
         self.reason, self.runs = "", 0
-        self._is_traced, self.tells_distances = distances is None, False
-        self.tracer = Tracer() if tracer is None else tracer
+        self._is_traced = rewrite is None
+        self.tracer = LineTracer() if tracer is None else tracer
         self._fixed = _Fixed()
         self._endless: Counter[int] = Counter()
         self._call: Call | None = None
         try:
             (mechanism, params), _ = Pristine((call.mechanism, call.params)).fresh()
             self._call = replace(call, mechanism=mechanism, params=params, input=None)
-            if distances is not None:
-                self.tells_distances = tell_distances(mechanism, call.mechanism, distances)
+            if rewrite is not None:
+                rewrite(mechanism, call.mechanism)
         except CannotCopy as reason:
             self.reason = str(reason)
 
     @contextmanager
     def in_place(self, deadline: Deadline) -> Iterator[None]:
-        """Let draws be answered for many runs; raises OutOfTime once the deadline is over."""
+        """Answer all draws inside with fixed values; raise OutOfTime once the deadline is over."""
         tracing = self.tracer.tracing() if self._is_traced else nullcontext()
         with apply_instrument(self._fixed, deadline), tracing:
             yield
@@ -285,9 +291,10 @@ class NoiselessRunner:
     def run(
         self, data: Any, point: int = CENTRE, moved: dict[tuple[int, int], float] | None = None
     ) -> NoiselessRun | None:
-        """Return what a run on the data gives; None where no such run can be made.
+        """Run the mechanism on a copy of the data; return its draws and its output.
 
-        The data stays as it is.
+        `point` is where draws are, `moved` where single ones are instead, by call and place. None
+        where no such run can be made.
         """
         if self.reason or self._call is None or self._endless[point] >= MAX_ENDLESS:
             return None
@@ -309,7 +316,7 @@ class NoiselessRunner:
 
 
 def read_output(output: Any) -> OutputReading:
-    """Return the numbers and categories of an output."""
+    """Take an output apart into numbers and categories, up to `MAX_LEAVES` of them."""
     kind = type(output)
     if kind is np.ndarray and output.dtype.kind in "iuf" and output.size <= MAX_LEAVES:
         numbers = output.ravel().astype(float)
@@ -347,11 +354,13 @@ class _Reader:
             self.categories.append((len(self.form), category(leaf)))
 
     def _add_text(self, text: str) -> None:
+        """Add the numbers in a text, and the text without them as a category."""
         self.categories.append((len(self.form), _NUMBER.sub("#", text)))
         for number in _NUMBER.findall(text):
             self._add_number(float(number))
 
     def _add_number(self, number: float) -> None:
+        """Add a number; NaN and infinities as a category, beside 0."""
         if not math.isfinite(number):
             self.categories.append((len(self.form), repr(number)))
             number = 0.0

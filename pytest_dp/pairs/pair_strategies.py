@@ -36,9 +36,9 @@ from pytest_dp.data.relations import (
     ReplaceSpecial,
 )
 from pytest_dp.declaration import Queries
-from pytest_dp.pairs.deriving import stated_pair
-from pytest_dp.pairs.drawing import MAX_DRAWS, draws, remade
+from pytest_dp.pairs.drawing import MAX_DRAWS, draw_values, remake_values
 from pytest_dp.pairs.edits import Choices, DrawnValue, Edits
+from pytest_dp.pairs.resolving import stated_pair
 
 BATCH = 24
 """Datasets that are looked at together. More take longer until the first pair is there."""
@@ -67,7 +67,7 @@ NO_PAIR = (
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """A strategy of pairs, `listed` ones if it chooses from these."""
+    """A strategy of pairs. `listed` are the pairs that it chooses from, if it does."""
 
     strategy: SearchStrategy[Any]
     listed: tuple[Pair, ...] = ()
@@ -83,14 +83,14 @@ class Pairs:
 
         return replace(self, strategy=st.builds(joined, self.strategy, *params.values()))
 
-    def draws(self, seed: int, constants: Sequence[Any] = ()) -> Iterator[DrawnValue | None]:
-        """Yield pairs, each with its `Parts` as choices; None where there is none."""
-        for one in draws(self.strategy, seed, constants):
+    def draw_values(self, seed: int, constants: Sequence[Any] = ()) -> Iterator[DrawnValue | None]:
+        """Yield pairs without end, each with its `Parts` as choices; None for rejected draws."""
+        for one in draw_values(self.strategy, seed, constants):
             yield one and DrawnValue(one.value, (one.choices,) if one.choices else ())
 
-    def remade(self, requests: Sequence[Parts]) -> list[DrawnValue | None]:
-        """Return the pair that is made of each of these parts, if any."""
-        made = remade(self.strategy, [choices for (choices,) in requests])
+    def remake_values(self, requests: Sequence[Parts]) -> list[DrawnValue | None]:
+        """Return the pair that is made of each of several parts; None where there is none."""
+        made = remake_values(self.strategy, [choices for (choices,) in requests])
         return [one and DrawnValue(one.value, (one.choices,)) for one in made]
 
 
@@ -110,14 +110,14 @@ class EditedPairs(Pairs):
         names = self.params
         return st.tuples(*names.values()).map(lambda values: dict(zip(names, values, strict=True)))
 
-    def draws(self, seed: int, constants: Sequence[Any] = ()) -> Iterator[DrawnValue | None]:
-        """Yield pairs in turn of a few datasets; None where there is none."""
+    def draw_values(self, seed: int, constants: Sequence[Any] = ()) -> Iterator[DrawnValue | None]:
+        """Yield pairs without end, of a few datasets in turn; None for draws without a pair."""
         assert self.relation is not None
         random = Random(seed)
         values: Iterator[DrawnValue | None] = repeat(DrawnValue({}))
         if self.params:
-            values = filter(None, draws(self._values, seed, constants))
-        datasets = draws(self.strategy, seed, constants)
+            values = filter(None, draw_values(self._values, seed, constants))
+        datasets = draw_values(self.strategy, seed, constants)
         while True:
             batch = list(islice(datasets, BATCH))
             yield from (None for one in batch if one is None)
@@ -132,13 +132,13 @@ class EditedPairs(Pairs):
             yield from (_with_params(pair, next(values)) for pair in in_turn(found))
             yield from (None for pairs in found if not pairs)
 
-    def remade(self, requests: Sequence[Parts]) -> list[DrawnValue | None]:
-        """Return the pair that is made of each of these parts, if D and D' are neighbours."""
+    def remake_values(self, requests: Sequence[Parts]) -> list[DrawnValue | None]:
+        """Return the pair that each of several parts makes; None if D, D' are no neighbours."""
         assert self.relation is not None
-        sides = remade(self.strategy, [side for parts in requests for side in parts[:2]])
+        sides = remake_values(self.strategy, [side for parts in requests for side in parts[:2]])
         values: list[DrawnValue | None] = [DrawnValue({})] * len(requests)
         if self.params:
-            values = remade(self._values, [of_params for _, _, of_params in requests])
+            values = remake_values(self._values, [of_params for _, _, of_params in requests])
         made: list[DrawnValue | None] = []
         for d1, d2, with_values in zip(sides[::2], sides[1::2], values, strict=True):
             pair = d1 and d2 and pair_yielded(self.relation, d1.value, d2.value)
@@ -151,7 +151,7 @@ class EditedPairs(Pairs):
 
 
 def _with_params(pair: DrawnValue, values: DrawnValue | None) -> DrawnValue:
-    """Return a pair of D and D' with drawn values of parameters."""
+    """Return a drawn pair with drawn values of its parameters."""
     assert values is not None
     parts = (*pair.choices, values.choices) if pair.choices else ()
     return DrawnValue(replace(pair.value, params=values.value), parts)
@@ -170,9 +170,10 @@ def edited_pairs(
     given: Sequence[tuple[DrawnValue, DrawnValue]],
     random: Random,
 ) -> list[list[DrawnValue]]:
-    """Return pairs of each value and its neighbours, by parts of another value perhaps.
+    """Return, for each two values of a strategy, pairs of the first and neighbours made of it.
 
-    Neighbours that are a group apart come of as many edits.
+    Neighbours are made by random edits of the first value's choices, which may take parts of the
+    second, and kept if the strategy yields them. Of groups of k, they take k edits.
     """
     single, steps, units = relation, 1, isinstance(relation, Predicate)
     if isinstance(relation, OfRecords):
@@ -188,9 +189,9 @@ def edited_pairs(
         asked = [
             (at, end, choices)
             for at, end in ends
-            for choices in _edits(relation, (end, given[at][1]), random, units=units)
+            for choices in _random_edits(relation, (end, given[at][1]), random, units=units)
         ]
-        made = remade(datasets, [choices for _, _, choices in asked])
+        made = remake_values(datasets, [choices for _, _, choices in asked])
         ends = [
             (at, new)
             for (at, end, _), new in zip(asked, made, strict=True)
@@ -206,7 +207,7 @@ def edited_pairs(
     return found
 
 
-def _edits(
+def _random_edits(
     relation: Relation, drawn: tuple[DrawnValue, DrawnValue], random: Random, *, units: bool
 ) -> Iterator[Choices]:
     """Yield choices that may make a neighbour of the first of two values, each once."""
@@ -227,7 +228,10 @@ def _edits(
 
 
 def pair_yielded(relation: Relation, d1: Any, d2: Any) -> Pair | None:
-    """Return two neighbours; entries of dicts that only change places are the same."""
+    """Return D and D' as a pair; None if they are equal or no neighbours.
+
+    Dicts whose entries change places are no neighbours.
+    """
     if isinstance(d1, dict) and isinstance(d2, dict):
         names = [name for name in d1 if name in d2]
         if names != [name for name in d2 if name in d1]:
@@ -254,29 +258,29 @@ def draw_stated_pairs(pairs: SearchStrategy[Any], relation: Relation | None) -> 
     return Pairs(pairs.map(checked).filter(lambda pair: pair is not None))
 
 
-def neighbours(datasets: SearchStrategy[Any], relation: Relation | None, said: str) -> Pairs:
+def neighbours(datasets: SearchStrategy[Any], relation: Relation | None, written: str) -> Pairs:
     """Return pairs of neighbours from a strategy of datasets, or of values under ``"any_two"``.
 
-    `said` is what to call the strategy in errors. Raises ClaimError if no relation is stated.
+    `written` is how errors name the strategy. Raises ClaimError if no relation is stated.
     """
     if relation is None:
         raise ClaimError(
-            f"{said} is a strategy, so the claim must say which of its datasets are neighbours, "
+            f"{written} is a strategy, so the claim must say which of its datasets are neighbours, "
             "such as neighbors='add_remove_one'; of single values, neighbors='any_two'."
         )
     if isinstance(relation, AnyTwo | Neighbours):  # whose inputs may be anything
-        return Pairs(neighbouring(datasets, relation), relation=relation)
+        return Pairs(draw_neighbours(datasets, relation), relation=relation)
     if isinstance(relation, Predicate):
         return EditedPairs(datasets, relation=relation)
     # Of a plain function, Hypothesis would read the source for each draw, for bounds in it.
-    datasets = datasets.filter(partial(_fits, relation))
+    datasets = datasets.filter(partial(_check_dataset, relation))
     if isinstance(relation, ReplaceSpecial):  # the claim says itself what takes their place
-        return Pairs(neighbouring(datasets, relation, new_records=False), relation=relation)
+        return Pairs(draw_neighbours(datasets, relation, new_records=False), relation=relation)
     return EditedPairs(datasets, relation=relation)
 
 
 @st.composite
-def neighbouring(
+def draw_neighbours(
     draw: Draw,
     datasets: SearchStrategy[Any],
     relation: Relation,
@@ -294,7 +298,8 @@ def neighbouring(
     return leading[-1] if leading else cast("Pair", draw(st.nothing()))
 
 
-def _fits(relation: Relation, dataset: Any) -> bool:
+def _check_dataset(relation: Relation, dataset: Any) -> bool:
+    """Return whether a drawn dataset fits the relation; raise ClaimError if it is no dataset."""
     if not kind_of(dataset):
         raise ClaimError(
             f"drew {describe(dataset)}, of type {type(dataset).__name__}, which is not a dataset. "
@@ -309,16 +314,20 @@ def _fits(relation: Relation, dataset: Any) -> bool:
     return not relation.check(dataset)
 
 
-def drawing(drawn: Iterator[DrawnValue | None], said: str) -> DrawnValue | None:
-    """Return the next value; raises ClaimError if the strategy raises."""
+def next_draw(drawn: Iterator[DrawnValue | None], written: str) -> DrawnValue | None:
+    """Draw the next value, None if it was rejected; raise ClaimError if the strategy raises.
+
+    `written` is how the error names the strategy.
+    """
     try:
         return next(drawn)
     except ClaimError as error:
-        raise ClaimError(f"{said}: {error}") from error
+        raise ClaimError(f"{written}: {error}") from error
     except HypothesisException as error:
-        raise ClaimError(f"{said}: Hypothesis says: {error}") from error
+        raise ClaimError(f"{written}: Hypothesis says: {error}") from error
     except Exception as error:
         raise ClaimError(
-            f"{said}: the strategy raised {type(error).__name__}: {on_one_line(str(error), 200)}. "
+            f"{written}: the strategy raised {type(error).__name__}: "
+            f"{on_one_line(str(error), 200)}. "
             "Correct it, or the functions that it calls."
         ) from error

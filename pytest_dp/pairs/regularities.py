@@ -27,11 +27,11 @@ FIELDS = ("fields",)
 _MISSING = ("missing",)
 
 
-def uniform(datasets: Sequence[Sequence[Row]]) -> frozenset[Hashable]:
-    """Return columns with one value in each dataset, though another one in another.
+def find_uniform_columns(datasets: Sequence[Sequence[Row]]) -> frozenset[Hashable]:
+    """Return columns with one value in each dataset, and different values in different datasets.
 
-    That may be chance where datasets have one record, so two of several records have to differ. Of
-    the fields that records have, one with several records is enough.
+    Datasets of one record may have that by chance, so two of several records have to differ. For
+    `FIELDS`, one dataset of several records is enough.
     """
     found = set()
     for name in (FIELDS, *_names(datasets)):
@@ -47,7 +47,7 @@ def uniform(datasets: Sequence[Sequence[Row]]) -> frozenset[Hashable]:
 def find_mixed_column(
     names: Iterable[Hashable], rows: Sequence[Row]
 ) -> tuple[Hashable, int] | None:
-    """Return a column that should have one value, and where a second one is; None if none has."""
+    """Return a column with several values, and the position of the second; None if none has."""
     for name in names:
         contents = [_content(name, row) for row in rows]
         for at, content in enumerate(contents):
@@ -68,11 +68,12 @@ def find_key_columns(datasets: Sequence[Sequence[Row]]) -> list[Key]:
 
 
 def _is_key(columns: Key, datasets: Sequence[Sequence[Row]]) -> bool:
+    """Return whether the values of columns never come together again in any dataset."""
     return all(find_repetition(columns, rows) is None for rows in datasets)
 
 
 def find_repetition(columns: Key, rows: Sequence[Row]) -> int | None:
-    """Return where the values of columns first come together again; None if they never do."""
+    """Return the position where values of columns first come together again; None if never."""
     seen = set()
     for at, row in enumerate(rows):
         if all(name in row for name in columns):
@@ -87,53 +88,57 @@ Order = tuple[tuple[Hashable, int], ...]
 """Columns that sort one after the other, and whether rising (1) or falling (-1)."""
 
 
-def orders(datasets: Sequence[Sequence[dict[Hashable, Any]]]) -> Iterator[Order]:
-    """Yield the ways in which every dataset is sorted, each of them seen in at least one."""
+def find_orders(datasets: Sequence[Sequence[dict[Hashable, Any]]]) -> Iterator[Order]:
+    """Yield the orders in which every dataset is sorted, each of them visible in at least one."""
     names = list(dict.fromkeys(name for rows in datasets for row in rows for name in row))
-    yield from _longer((), names, datasets)
+    yield from _extend_order((), names, datasets)
 
 
-def _longer(
+def _extend_order(
     order: Order, names: list[Hashable], datasets: Sequence[Sequence[dict[Hashable, Any]]]
 ) -> Iterator[Order]:
+    """Yield the orders that begin with one, and sort by further columns where it has ties."""
     tied = [
         (a, b)
         for rows in datasets
         for a, b in pairwise(rows)
-        if all(_equal(a.get(name), b.get(name)) for name, _ in order)
+        if all(_are_equal(a.get(name), b.get(name)) for name, _ in order)
     ]
     used = [name for name, _ in order]
     for name in names if tied and len(order) < MAX_ORDERS else ():
         two = [(a.get(name), b.get(name)) for a, b in tied]
-        if name in used or all(_equal(a, b) for a, b in two):
+        if name in used or all(_are_equal(a, b) for a, b in two):
             continue
         for sign in (1, -1):
             if all(in_order(a, b, sign) for a, b in two):
                 yield (*order, (name, sign))
-                yield from _longer((*order, (name, sign)), names, datasets)
+                yield from _extend_order((*order, (name, sign)), names, datasets)
 
 
 def find_unsorted(order: Order, rows: Sequence[dict[Hashable, Any]]) -> int | None:
-    """Return the first record that comes after one which it should come before, if there is any."""
+    """Return the position of the first record that breaks an order; None if all are sorted."""
     for at, (a, b) in enumerate(pairwise(rows)):
         for name, sign in order:
             before, after = a.get(name), b.get(name)
             if not in_order(before, after, sign):
                 return at + 1
-            if not _equal(before, after):
+            if not _are_equal(before, after):
                 break
     return None
 
 
 def in_order(before: Any, after: Any, sign: int) -> bool:
-    """Return whether values rise, or fall; False for those that have no order."""
+    """Return whether one value may stand before another: rising (`sign` 1) or falling (-1).
+
+    False for values that have no order.
+    """
     try:
         return bool(before <= after if sign > 0 else before >= after)
     except Exception:  # of objects of users, of which anything may be raised
         return False
 
 
-def _equal(a: Any, b: Any) -> bool:
+def _are_equal(a: Any, b: Any) -> bool:
     return in_order(a, b, 1) and in_order(a, b, -1)
 
 
@@ -147,4 +152,5 @@ def _values(name: Hashable, rows: Sequence[Row]) -> set[Hashable]:
 
 
 def _content(name: Hashable, row: Row) -> Hashable:
+    """Return the content of a field, of `FIELDS` the names of all fields."""
     return frozenset(row) if name == FIELDS else row.get(name, _MISSING)

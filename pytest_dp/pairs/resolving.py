@@ -1,8 +1,9 @@
-"""From what stands in ``inputs=`` to the object that it means."""
+"""From what stands in ``inputs=`` and ``pairs=`` to the objects that are meant, checked."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from importlib import import_module, invalidate_caches
 from importlib.util import module_from_spec, spec_from_file_location
 from itertools import islice
@@ -13,8 +14,10 @@ from typing import Any
 from pytest_dp.basics.errors import ClaimError, did_you_mean, invalid
 from pytest_dp.claiming.keywords import read_pairs
 from pytest_dp.claiming.setting_fields import is_strategy
-from pytest_dp.data import describe, kind_of
+from pytest_dp.data import describe, key, kind_of
+from pytest_dp.data.conversion import describe_non_dataset, refuse_several_tables
 from pytest_dp.data.neighbours import MAX_PAIRS
+from pytest_dp.data.relations import AddRemoveOne, OfRecords, Pair, Relation
 from pytest_dp.declaration import Queries, Values
 
 MAX_DATASETS = 64
@@ -25,11 +28,15 @@ MAX_SUGGESTIONS = 3
 
 
 def resolve(given: Any, root: Path | None, notes: list[str]) -> Any:
-    """Look up a name, then call a function, then take what a generator yields."""
+    """Return the inputs of a claim: a strategy, `queries`, `values` or examples.
+
+    A name is looked up, a function called, and a generator read. To `notes` is added if it yields
+    more than are taken. Raises ClaimError.
+    """
     returns = "queries(...), values([...]) or a list of example datasets, or yields these"
     name = _name_of(given)
-    given, origin = _looked_up("inputs", given, root, returns)
-    given = _leading("inputs", name, given, MAX_DATASETS, "datasets", notes)
+    given, origin = _resolve_name("inputs", given, root, returns)
+    given = _take_first("inputs", name, given, MAX_DATASETS, "datasets", notes)
     if isinstance(given, Queries | Values | list) or type(given) is tuple or is_strategy(given):
         return given
     allowed = "queries(5), values([0, 1]) or a list of example datasets, such as [[], [1], [1, 0]]."
@@ -41,14 +48,18 @@ def resolve(given: Any, root: Path | None, notes: list[str]) -> Any:
 
 
 def resolve_pairs(given: Any, root: Path | None, notes: list[str]) -> Any:
-    """Return the same for pairs, which are checked to be two inputs each."""
+    """Return the pairs of a claim: a strategy, or pairs that are checked to be two inputs each.
+
+    A name is looked up, a function called, and a generator read. To `notes` is added if it yields
+    more than are taken. Raises ClaimError.
+    """
     if isinstance(given, tuple) or is_strategy(given):  # read when the claim was
         return given
     name = _name_of(given)
-    given, origin = _looked_up("pairs", given, root, "a list of pairs (D, D'), or yields them")
+    given, origin = _resolve_name("pairs", given, root, "a list of pairs (D, D'), or yields them")
     if is_strategy(given):
         return given
-    given = _leading("pairs", name, given, MAX_PAIRS, "pairs", notes)
+    given = _take_first("pairs", name, given, MAX_PAIRS, "pairs", notes)
     try:
         return read_pairs("pairs", given)
     except ClaimError as error:
@@ -59,16 +70,62 @@ def resolve_pairs(given: Any, root: Path | None, notes: list[str]) -> Any:
 
 
 def resolve_data(given: Any, root: Path | None) -> Any:
-    """Return the one dataset that a name or a function stands for."""
-    return _looked_up("data", given, root, "one dataset")[0]
+    """Return the dataset that a name or a function stands for; raise ClaimError without one."""
+    return _resolve_name("data", given, root, "one dataset")[0]
+
+
+def stated_pair(where: str, d1: Any, d2: Any, relation: Relation | None) -> Pair:
+    """Return a pair that the claim states at the place `where`; raise ClaimError if it is none.
+
+    Without a relation, any two different inputs are a pair.
+    """
+    pair = Pair(d1, d2) if relation is None else relation.between(d1, d2)
+    if isinstance(pair, Pair) and isinstance(relation, OfRecords):  # and so other records
+        return pair
+    both = f"D = {describe(d1)} and D' = {describe(d2)}"
+    if key(d1) == key(d2):
+        raise ClaimError(
+            f"{where} is not a pair of neighbours: {both} are identical, so no mechanism could "
+            "distinguish them. Write two inputs that differ, such as "
+            f"{(relation or AddRemoveOne()).example}."
+        )
+    if isinstance(pair, str):
+        assert relation is not None  # or nothing would be asked
+        raise ClaimError(
+            f"{where} is not a pair of neighbours under {relation}: {both}; {pair}. Required: "
+            f"{relation.required}, such as {relation.example}. Correct the pair, or leave "
+            "neighbors= out to audit it as it stands."
+        )
+    return pair
+
+
+def refuse_unfit_examples(examples: Sequence[Any], relation: OfRecords) -> None:
+    """Raise ClaimError unless all examples are datasets that fit the relation."""
+    for at, example in enumerate(examples):
+        refuse_several_tables(f"inputs[{at}]", example, relation.unit)
+        if not kind_of(example):
+            raise ClaimError(
+                f"inputs[{at}]={describe(example)}, {describe_non_dataset(example)}. If all of "
+                f"inputs= is one dataset, write a list of it: inputs={describe([examples])}."
+            )
+        unfit = relation.check(example)
+        if unfit:
+            raise ClaimError(
+                f"inputs[{at}] is {describe(example)}: {unfit}. Leave some of them out, or promise "
+                "more."
+            )
 
 
 def _name_of(given: Any) -> str:
+    """Return a name in quotes, or that of a function; "" of other objects."""
     return repr(given) if isinstance(given, str) else getattr(given, "__qualname__", "")
 
 
-def _looked_up(keyword: str, given: Any, root: Path | None, returns: str) -> tuple[Any, str]:
-    """Return what a name and a function stand for, and how to begin a sentence about it."""
+def _resolve_name(keyword: str, given: Any, root: Path | None, returns: str) -> tuple[Any, str]:
+    """Look up a name and call a function; return the result and how a sentence about it begins.
+
+    `returns` says what a function should return. Raises ClaimError.
+    """
     name = _name_of(given)
     origin = f"{keyword}="
     if isinstance(given, str):
@@ -85,8 +142,10 @@ def _looked_up(keyword: str, given: Any, root: Path | None, returns: str) -> tup
     return given, f"{keyword}={name}: the function returned "
 
 
-def _leading(keyword: str, name: str, given: Any, limit: int, what: str, notes: list[str]) -> Any:
-    """Return the first that a generator yields; anything else as it is."""
+def _take_first(
+    keyword: str, name: str, given: Any, limit: int, what: str, notes: list[str]
+) -> Any:
+    """Read up to `limit` items of a generator, and note if it is cut off; return others as is."""
     if not hasattr(given, "__next__"):
         return given
     taken: list[Any] = []
@@ -107,7 +166,7 @@ def _call_error(keyword: str, name: str, error: Exception, returns: str) -> Clai
 
 
 def _refuse_strategies(given: Any, name: str) -> None:
-    """Refuse strategies among examples."""
+    """Raise ClaimError if there is a strategy among examples."""
     for at, entry in enumerate(given if isinstance(given, list | tuple) else ()):
         if is_strategy(entry):
             raise ClaimError(
@@ -118,6 +177,7 @@ def _refuse_strategies(given: Any, name: str) -> None:
 
 
 def _look_up(name: str, root: Path | None, keyword: str) -> Any:
+    """Import the module of a name, ``"module:attribute"``, and return the attribute."""
     module, colon, path = name.partition(":")
     if not colon or not all(part.isidentifier() for part in f"{module}.{path}".split(".")):
         raise invalid(
@@ -126,7 +186,7 @@ def _look_up(name: str, root: Path | None, keyword: str) -> Any:
             'Allowed: "module:attribute", such as "tests.dp_inputs:records", or the '
             f"{keyword} themselves.",
         )
-    value = _module(module, f"{keyword}={name!r}", root)
+    value = _load_module(module, f"{keyword}={name!r}", root)
     for part in path.split("."):
         try:
             value = getattr(value, part)
@@ -140,7 +200,8 @@ def _look_up(name: str, root: Path | None, keyword: str) -> Any:
     return value
 
 
-def _module(module: str, name: str, root: Path | None) -> Any:
+def _load_module(module: str, name: str, root: Path | None) -> Any:
+    """Import a module; `root` is appended to ``sys.path`` if that is needed. Raise ClaimError."""
     loaded = _import_module(module, name)
     if loaded is None and root is not None and str(root) not in sys.path:
         sys.path.append(str(root))
@@ -150,7 +211,7 @@ def _module(module: str, name: str, root: Path | None) -> Any:
         # A package of the same name, such as somebody's installed "tests", hides the project's.
         file = root.joinpath(*module.split(".")).with_suffix(".py")
         if file.is_file():
-            loaded = _from_file(module, file, name)
+            loaded = _load_file(module, file, name)
     if loaded is not None:
         return loaded
     first = module.partition(".")[0]
@@ -162,7 +223,8 @@ def _module(module: str, name: str, root: Path | None) -> Any:
     )
 
 
-def _from_file(module: str, file: Path, name: str) -> Any:
+def _load_file(module: str, file: Path, name: str) -> Any:
+    """Run a file as a module of this name, and return the module; None if it cannot be loaded."""
     spec = spec_from_file_location(module, file)
     if spec is None or spec.loader is None:
         return None
@@ -179,7 +241,7 @@ def _from_file(module: str, file: Path, name: str) -> Any:
 
 
 def _import_module(module: str, name: str) -> Any:
-    """Return the module, or None if there is none of this name."""
+    """Import a module; None if there is none of this name. Raise ClaimError if the import fails."""
     try:
         return import_module(module)
     except (Exception, SystemExit) as error:

@@ -19,10 +19,10 @@ from pytest_dp.data.record_relations import AddRemoveOne
 from pytest_dp.data.relations import Pair, Relation
 from pytest_dp.data.types import DataType, type_of
 from pytest_dp.data.units import Step, group_by_unit, name_of, owners
-from pytest_dp.pairs.movement import Looked, Movements
+from pytest_dp.pairs.movement import Movements, ProbedInput
 from pytest_dp.pairs.noiseless import FAR_POINTS, NoiselessRunner
 from pytest_dp.pairs.sources import Moved, Movement
-from pytest_dp.pairs.unreached import Tracer, UnreachedLine, find_unreached
+from pytest_dp.pairs.unreached import Line, LineTracer, find_unreached
 from pytest_dp.running.calling import Call
 from pytest_dp.running.deadline import Deadline, OutOfTime
 
@@ -57,21 +57,21 @@ NO_ANSWER = "the mechanism gives no answer when its random numbers are fixed"
 
 
 class Screening:
-    """Computes movements of pairs, and keeps the largest of each kind.
+    """Computes how far the answer moves on many pairs, and keeps the largest move of each kind.
 
-    Of slow mechanisms it ends early, after a few times so many seconds, and `note` says so.
-    `raising` is whether it counts as a movement that runs raise on one input of a pair alone; where
-    it does not, such an input may be one that the mechanism refuses.
+    Of slow mechanisms it ends early, after a few times so many `seconds`; then `note` says so.
+    `raising` is whether it counts as a movement if a run raises on one input of a pair alone; else
+    such an input may be one that the mechanism refuses.
     """
 
     def __init__(
-        self, call: Call, seconds: float, *, raising: bool = False, tracer: Tracer | None = None
+        self, call: Call, seconds: float, *, raising: bool = False, tracer: LineTracer | None = None
     ) -> None:
         self._raising = raising
-        self._runner = NoiselessRunner(call, tracer=tracer)
+        self._runner = NoiselessRunner(call, tracer)
         self._movements = Movements(self._runner)
         self._seconds, self._spent, self._making = seconds, 0.0, 0.0
-        self._last: list[tuple[Any, bool, Looked | None]] = []
+        self._last: list[tuple[Any, bool, ProbedInput | None]] = []
         self.note = ""
         self.cut_off = ""
         """Why there are no more pairs, where there would have been."""
@@ -84,19 +84,20 @@ class Screening:
         return self._runner.runs
 
     @property
-    def tracer(self) -> Tracer:
-        """The code that the runs executed, to which those of another screening may be added."""
+    def tracer(self) -> LineTracer:
+        """The lines that runs executed; another screening may add its own."""
         return self._runner.tracer
 
     def screen(
         self, pairs: Iterable[Pair], most: int, *, twice: bool = False, enough: float = math.inf
     ) -> tuple[int, list[Moved]]:
-        """Return how many of the pairs have a movement, and the largest of each kind.
+        """Run the mechanism on up to `most` pairs; return how many could be run, and the largest.
 
-        With `twice`, runs are made at two points, which show noise whose size the draws do not
-        tell; of the largest pairs, they are in any case. It ends early where the answer moves by
-        more than `enough` on one of the first pairs, where not one of these can be run, and where
-        time is up for runs or for making pairs.
+        The largest movement of each kind comes with its pair. With `twice`, runs are made at two
+        points, which show noise whose size the draws do not tell; on the largest pairs, they are in
+        any case. It ends early, and `note`, `cut_off` or `has_enough` say so: where the answer
+        moves by more than `enough` on one of the first pairs, where none of these can be run, and
+        where time is up for runs or for making pairs.
         """
         best: dict[Any, Moved] = {}
         done = tried = 0
@@ -141,7 +142,7 @@ class Screening:
         return done, rank_moves(largest)
 
     def _next_batch(self, batches: Iterator[list[Pair]]) -> list[Pair]:
-        """Return the next pairs; none if it took too long to make those before."""
+        """Make the next pairs; empty at the end, and if those before took too long to make."""
         if self._making > SLOW_TIMES * self._seconds:
             self.cut_off = "pairs take too long to make"
             return []
@@ -151,12 +152,13 @@ class Screening:
         return batch
 
     def _in_place(self) -> AbstractContextManager[None]:
+        """Answer draws with fixed values inside, for the runs of one batch at most."""
         return self._runner.in_place(Deadline(HANGING_TIMES * self._seconds))
 
-    def unreached(self, inputs: Iterable[Any], fixed: Iterable[str]) -> list[UnreachedLine]:
-        """Return the code that no run reached.
+    def unreached(self, inputs: Iterable[Any], fixed: Iterable[str]) -> list[Line]:
+        """Return the lines that no run reached; empty if all ran.
 
-        Where there is some, the inputs are run with draws at other points too. `fixed` are names of
+        Where there are any, the inputs are run at other points first. `fixed` are names of
         parameters that no input changes.
         """
         if find_unreached(self.tracer, fixed):
@@ -167,9 +169,9 @@ class Screening:
         return find_unreached(self.tracer, fixed)
 
     def _movement(self, pair: Pair, *, twice: bool = False) -> Movement | None:
-        """Return the movement of a pair; None where a run cannot be made."""
+        """Run the mechanism on a pair and return the movement; None where a run cannot be made."""
         d1, d2 = pair.inputs
-        one, other = self._look(d1, pair.d1, twice), self._look(d2, pair.d2, twice)
+        one, other = self._runs_on(d1, pair.d1, twice), self._runs_on(d2, pair.d2, twice)
         if one is None or other is None:
             return None
         if one.away.output.raised != other.away.output.raised and not self._raising:
@@ -177,17 +179,20 @@ class Screening:
         return self._movements.between(one, other)
 
     def _refine(self, moved: Moved) -> Moved:
-        """Return the pair with its movement by runs at two points."""
+        """Run a pair again at two points; return it with that movement."""
         movement = self._movement(moved.pair, twice=True)
         return moved if movement is None else Moved(moved.pair, movement)
 
-    def _look(self, data: Any, owner: Any, twice: bool) -> Looked | None:
-        """Return the runs on an input: those of a pair shortly before, where both share it."""
+    def _runs_on(self, data: Any, owner: Any, twice: bool) -> ProbedInput | None:
+        """Return the runs on an input, made anew unless a pair shortly before had it.
+
+        `owner` is the data of the pair, `data` that with its parameters. None if runs fail.
+        """
         found = next(
             (at for at in self._last if at[0] is owner and owner is data and at[1] == twice), None
         )
         if found is None:
-            found = owner, twice, self._movements.look(data, twice=twice)
+            found = owner, twice, self._movements.run_on(data, twice=twice)
         self._last = [found, *(at for at in self._last if at is not found)][:INPUTS_KEPT]
         return found[2]
 
@@ -203,7 +208,7 @@ FAILED_IN_VAIN = 20
 
 
 def _batches(pairs: Iterator[Pair]) -> Iterator[list[Pair]]:
-    """Yield the pairs in lists, each as long as so many records are in memory."""
+    """Yield the pairs in lists of at most `BATCH_PAIRS`, with some `BATCH_RECORDS` in each."""
     batch: list[Pair] = []
     records = 0
     for pair in pairs:
@@ -226,7 +231,7 @@ def can_take_parts(relation: Relation | None) -> bool:
     return isinstance(relation, AddRemoveOne) and relation.group == 1
 
 
-def parts_of(
+def draw_parts(
     examples: Sequence[Any], relation: AddRemoveOne, rng: np.random.Generator
 ) -> Iterator[Pair]:
     """Yield parts of examples, each with the same part without one unit; without end.
@@ -235,10 +240,10 @@ def parts_of(
     turn; then random parts. All keep the order of the example.
     """
     sources = [_Parts(example, relation, rng) for example in examples if length(example)]
-    yield from in_turn(chain.from_iterable((s.alone(), s.left_out()) for s in sources))
+    yield from in_turn(chain.from_iterable((s.pairs_alone(), s.pairs_left_out()) for s in sources))
     while sources:
         for source in sources:
-            yield from source.random()
+            yield from source.random_pairs()
 
 
 class _Parts:
@@ -263,19 +268,19 @@ class _Parts:
                 columns.setdefault(name, {}).setdefault(key(value), []).append(group)
         self._sharing = [list(column.values()) for column in columns.values()]
 
-    def alone(self) -> Iterator[Pair]:
+    def pairs_alone(self) -> Iterator[Pair]:
         """Yield each kind of unit beside the empty dataset."""
-        empty = self._taken([])
-        return (self._named(group, self._taken(group), empty) for group in self._kinds)
+        empty = self._take_rows([])
+        return (self._pair_without(group, self._take_rows(group), empty) for group in self._kinds)
 
-    def left_out(self) -> Iterator[Pair]:
+    def pairs_left_out(self) -> Iterator[Pair]:
         """Yield the whole example beside itself without each kind of unit."""
-        whole = self._taken(self._every)
+        whole = self._take_rows(self._every)
         for group in self._kinds:
             rest = sorted(set(self._every).difference(group))
-            yield self._named(group, whole, self._taken(rest))
+            yield self._pair_without(group, whole, self._take_rows(rest))
 
-    def random(self) -> Iterator[Pair]:
+    def random_pairs(self) -> Iterator[Pair]:
         """Yield a random part that loses one unit after the other, each beside the one before.
 
         Half of the time these are units that share the value of a random column.
@@ -287,20 +292,22 @@ class _Parts:
         size = int(rng.integers(1, min(len(groups), MAX_SUBSET) + 1))
         chosen = [groups[at] for at in rng.choice(len(groups), size, replace=False).tolist()]
         rows = sorted(chain.from_iterable(chosen))
-        data = self._taken(rows)
+        data = self._take_rows(rows)
         for group in chosen:
             rows = [row for row in rows if row not in group]
-            before, data = data, self._taken(rows)
-            yield self._named(group, before, data)
+            before, data = data, self._take_rows(rows)
+            yield self._pair_without(group, before, data)
 
-    def _taken(self, rows: Sequence[int]) -> Any:
+    def _take_rows(self, rows: Sequence[int]) -> Any:
+        """Return the example's rows at these positions as a dataset."""
         return self._type.take_rows(self._rows, rows)
 
-    def _named(self, leaving: Group, d1: Any, d2: Any) -> Pair:
+    def _pair_without(self, leaving: Group, d1: Any, d2: Any) -> Pair:
+        """Return the pair of two datasets, of which the second lacks one unit."""
         return self._relation.pair_of(d1, d2, [Step(self._names[leaving], len(leaving))])
 
 
-def any_two(pairs: Sequence[Pair], rng: np.random.Generator) -> Iterator[Pair]:
+def draw_any_two(pairs: Sequence[Pair], rng: np.random.Generator) -> Iterator[Pair]:
     """Yield any two of the values of some pairs, without end unless all are equal."""
     values = [(data, pair.params) for pair in pairs for data in (pair.d1, pair.d2)]
     if len({key(data) for data, _ in values}) < 2:

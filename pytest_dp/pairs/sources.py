@@ -41,12 +41,14 @@ class Proposing:
 
 
 def proposer_name(proposer: Proposer) -> str:
-    """Return a proposer's name, or that of its class."""
+    """Return the `name` of a proposer, or the name of its class if it has none."""
     return str(getattr(proposer, "name", type(proposer).__name__))
 
 
-def sieve(proposer: Proposer, *sieves: Callable[[Iterable[Pair]], Iterable[Pair]]) -> Proposing:
-    """Return what a proposer proposes, as far as it passes each of the sieves."""
+def sift_proposals(
+    proposer: Proposer, *sieves: Callable[[Iterable[Pair]], Iterable[Pair]]
+) -> Proposing:
+    """Return a proposer of those pairs of another proposer that pass each of the sieves."""
 
     def propose() -> Iterable[Pair]:
         pairs = proposer.propose()
@@ -58,24 +60,25 @@ def sieve(proposer: Proposer, *sieves: Callable[[Iterable[Pair]], Iterable[Pair]
 
 
 def mark_pairs(
-    pairs: Iterable[Pair], bounds: Bounds, *, wanted: bool, told: bool = False
+    pairs: Iterable[Pair], bounds: Bounds, *, wanted: bool, keep_origin: bool = False
 ) -> Iterator[Pair]:
-    """Yield the pairs, each saying what of it is beyond what the claim gives, if these are wanted.
+    """Yield the pairs, each with what of it is outside of the claim in `beyond`, in words.
 
-    Where the others come from is said only if it is `told` of all.
+    Pairs outside are left out unless they are `wanted`. Pairs inside lose their `origin`, unless
+    `keep_origin`.
     """
     for pair in pairs:
         beyond = bounds.beyond(pair)
         if wanted or not beyond:
-            yield replace(pair, beyond=beyond, origin=pair.origin if beyond or told else "")
+            yield replace(pair, beyond=beyond, origin=pair.origin if beyond or keep_origin else "")
 
 
 def check_pairs(
     pairs: Iterable[Pair], relation: Relation | None, inside: Callable[..., bool] | None
 ) -> Iterator[Pair]:
-    """Return the pairs of neighbours that the claim speaks of, until too many in a row are not.
+    """Yield the pairs that are neighbours, and for which `inside` returns True if it is a function.
 
-    `inside` tells whether it speaks of D and D'; None where it does of all neighbours.
+    It ends once `MAX_PROPOSALS` pairs in a row are not.
     """
 
     def accept(pair: Pair) -> Pair | None:
@@ -145,26 +148,25 @@ class Screened:
 
 
 class Screener:
-    """Tells how far the answer moves on many pairs of a claim; this one has looked at none."""
+    """Computes how far the answer moves on many pairs of a claim; this class screens none."""
 
     def screen(self) -> Screened:
-        """Return how far the answer moves: nothing here; subclasses look at the first call."""
+        """Return how far the answer moves on pairs: nothing here; subclasses run the mechanism."""
         return Screened()
 
     def unreached(self) -> list[Any]:
-        """Return the lines of the mechanism that no input reached: none, as runs are not traced."""
+        """Return the lines that no input reached: empty here, as nothing is run."""
         return []
 
 
 class PairSource:
     """Pairs of neighbouring inputs: those that the claim gives first, then proposed ones in turn.
 
-    At least one is given. `generated` is what the pairs were drawn by, if by a strategy: they can
-    be mutated and shrunk. `bounds` is what is inside the claim; all of it by default. `notes` tells
-    what is to be said of a search in the end. `following` are the further pairs that examples give,
-    which one of the proposers reads too. `screener` looks at many pairs before anything is
-    drawn on the first of them. Where examples are large, `examples` are what searches are to begin
-    with in their place, and `wholes` pairs of the large ones.
+    At least one is given. `generated` made the pairs, if they were drawn from a strategy: it can
+    change and shrink them. `bounds` says which inputs are inside the claim. `notes` returns notes
+    on searches, for people. `following` are further pairs of examples, which one of the proposers
+    reads too. `screener` runs many pairs without noise. Of large examples, `examples` are the rows
+    that searches begin with, and `wholes` pairs of the large ones.
     """
 
     def __init__(
@@ -184,9 +186,9 @@ class PairSource:
         self.following: Iterator[Pair] = iter(()) if following is None else following
         self.proposers = tuple(proposers)
         self.pairs = list(given)
-        """Those that were given, and then those that were proposed so far."""
+        """Pairs that were given, and then those that were proposed so far."""
         self.proposed_by: Counter[str] = Counter()
-        """How many by each proposer: its ``name``, or that of its class."""
+        """How many pairs each proposer proposed, by its name."""
         self._waiting: list[tuple[Proposer, Iterator[Pair]]] = [(p, iter(())) for p in proposers]
         self._known = {pair.content for pair in self.given} if proposers else set()
 
@@ -196,17 +198,17 @@ class PairSource:
         return not self._waiting
 
     def more(self, name: str = "") -> Pair | None:
-        """Return a pair that was neither given nor proposed before; None if there is none left.
+        """Ask the proposers in turn for a pair that is new, and append it to `pairs`.
 
-        With a name, only proposers of this name are asked.
+        With a name, only proposers of this name are asked. None if they propose no more.
         """
         while waiting := [at for at in self._waiting if name in ("", proposer_name(at[0]))]:
             proposer, proposed = waiting[0]
             self._waiting.remove(waiting[0])
-            pair = self._new(proposed)
+            pair = self._next_unknown(proposed)
             if pair is None:
                 proposed = iter(proposer.propose())
-                pair = self._new(proposed)
+                pair = self._next_unknown(proposed)
             if pair is not None:
                 self._waiting.append((proposer, proposed))
                 self.pairs.append(pair)
@@ -214,8 +216,8 @@ class PairSource:
                 return pair
         return None
 
-    def _new(self, proposed: Iterator[Pair]) -> Pair | None:
-        """Return the next one that is not known yet."""
+    def _next_unknown(self, proposed: Iterator[Pair]) -> Pair | None:
+        """Return the next pair that is not known; None if `MAX_PROPOSALS` in a row are known."""
         for _, pair in zip(range(MAX_PROPOSALS), proposed, strict=False):
             known = pair.content
             if known not in self._known:

@@ -59,7 +59,7 @@ class Target:
 
 
 def targets_of(data: Any, records: Any) -> list[Target]:
-    """Return the target records of a claim, in its order.
+    """Return the records that membership games of a claim are about, in its order.
 
     `records` are positions (whole numbers), records themselves, or `riskiest`. Raises ClaimError if
     the data is no dataset of two records or more, or a record is not in it.
@@ -90,6 +90,7 @@ def targets_of(data: Any, records: Any) -> list[Target]:
 
 
 def _position(wanted: Any, every: Sequence[Any]) -> int:
+    """Return the position of a record that is given itself, or as one; raise ClaimError."""
     if isinstance(wanted, Integral) and not isinstance(wanted, bool):
         at = int(wanted)
         if -len(every) <= at < len(every):
@@ -112,11 +113,11 @@ def _position(wanted: Any, every: Sequence[Any]) -> int:
 
 
 def riskiest_of(data: Any, count: int) -> list[int]:
-    """Return positions of records that look most at risk, the first the most: a heuristic, no more.
+    """Return positions of the `count` records that look most at risk, the most isolated first.
 
-    What counts is how far their closest neighbours are: in deviations of all records, of each
-    number, and of whether a record has each of the other values, so that rare values are far from
-    all. Whether a model gives them away is what the games tell.
+    A heuristic: by the mean distance to the closest other records, in standard deviations of each
+    column. Other values than numbers count as far apart where they are rare. Raises ClaimError if
+    the records have no columns.
     """
     cells = cells_of(data)
     if cells is None:
@@ -181,13 +182,13 @@ class Canaries:
         return length(self.dataset)
 
     def holding(self, inside: Bools) -> Any:
-        """Return the dataset with those canaries that are `inside`, behind its own records."""
+        """Return the base with those canaries behind it that are True in `inside`: shape (n,)."""
         added = self._own + np.flatnonzero(inside)
         return self._pool.dataset((*range(self._own), *added.tolist()))
 
 
 def check_relation(relation: Relation | None) -> None:
-    """Refuse claims about other neighbours than those with one record more or less."""
+    """Raise ClaimError unless neighbours are those with one record more or less."""
     if relation != AddRemoveOne():
         given = "no neighbors=" if relation is None else str(relation)
         raise ClaimError(
@@ -197,13 +198,13 @@ def check_relation(relation: Relation | None) -> None:
 
 
 def mislabel_records(records: Sequence[Any], count: int, seed: int) -> list[Any]:
-    """Return records that are not there, made of others by giving them the last field of a third.
+    """Return `count` distinct records that the data lacks: each has the last field of another one.
 
-    They are distinct. Raises ClaimError if there are not so many.
+    Raises ClaimError if so many cannot be made.
     """
     rng = np.random.default_rng(seed)
     there = {key(record) for record in records}
-    last = {key(_last(record)[1]): _last(record) for record in records}
+    last = {key(_last_field(record)[1]): _last_field(record) for record in records}
     made: list[Any] = []
     pairs = len(records) * len(last)
     for at in rng.choice(pairs, min(pairs, MAX_DRAWN_PAIRS + count), replace=False).tolist():
@@ -223,17 +224,19 @@ def mislabel_records(records: Sequence[Any], count: int, seed: int) -> list[Any]
     )
 
 
-def _last(record: Any) -> tuple[Any, Any]:
+def _last_field(record: Any) -> tuple[Any, Any]:
+    """Return the name and the value of a record's last field."""
     return list(fields_of(record).items())[-1]
 
 
 def _draw_records(strategy: Any, seed: int) -> list[Any]:
+    """Return `CANARIES` records of a strategy; raise ClaimError if it gives fewer."""
     # Hypothesis is loaded by now.
-    from pytest_dp.pairs.drawing import draws
-    from pytest_dp.pairs.pair_strategies import drawing
+    from pytest_dp.pairs.drawing import draw_values
+    from pytest_dp.pairs.pair_strategies import next_draw
 
-    drawn = draws(strategy, seed)
-    tried = (drawing(drawn, "canaries") for _ in range(MAX_DRAWS))
+    drawn = draw_values(strategy, seed)
+    tried = (next_draw(drawn, "canaries") for _ in range(MAX_DRAWS))
     values = list(islice((one.value for one in tried if one is not None), CANARIES))
     if len(values) == CANARIES:
         return values

@@ -11,10 +11,10 @@ from pytest_dp.claiming.claim import Promise
 from pytest_dp.claiming.settings import Settings
 from pytest_dp.data.relations import Pair
 from pytest_dp.declaration import Queries, Values
-from pytest_dp.pairs.sources import PairSource, Proposer, check_pairs, mark_pairs, sieve
+from pytest_dp.pairs.sources import PairSource, Proposer, check_pairs, mark_pairs, sift_proposals
 from pytest_dp.proposers.by_movement import ByMovement, Clock
-from pytest_dp.proposers.constants import constants_of
-from pytest_dp.proposers.shrinking import counts, shrunk
+from pytest_dp.proposers.interesting_values import constants_of
+from pytest_dp.proposers.shrinking import may_be_counts, shrink_records
 from pytest_dp.registry import load
 from pytest_dp.running.calling import Call
 
@@ -26,11 +26,14 @@ MAX_FURTHER, MAX_UNSCREENED = 4, 60
 move no farther on them, and where movements cannot be computed. More take samples from the others;
 fewer miss leaks that do not move the answer."""
 
-__all__ = ["compared_values", "shrunk", "widen_source"]
+__all__ = ["compared_values", "shrink_records", "widen_source"]
 
 
 def compared_values(call: Call, promise: Promise, settings: Settings) -> list[Any]:
-    """Return values that the mechanism's code compares with, to make inputs of."""
+    """Return numbers and texts of the mechanism's code, and matches of its regular expressions.
+
+    Inputs are made of them. Empty without a search, and for claims about pairs or values.
+    """
     if not settings.search or promise.inputs is None or isinstance(promise.inputs, Values):
         return []
     from pytest_dp.proposers.turns import matching_texts  # loads Hypothesis
@@ -42,17 +45,18 @@ def compared_values(call: Call, promise: Promise, settings: Settings) -> list[An
 def widen_source(
     source: PairSource, promise: Promise, call: Call, settings: Settings
 ) -> PairSource:
-    """Return a source of the same pairs, followed by those that a search proposes.
+    """Return a source of the given pairs, followed by those that the claim's searches propose.
 
-    The inputs of the promise are looked up. Copies of the mechanism are run a few times.
+    The inputs of the promise were resolved before. Searches run copies of the mechanism once they
+    are asked for pairs.
     """
     relation, bounds = promise.relation, source.bounds
     if source.examples is not None:
         promise = replace(promise, inputs=list(source.examples))
-    inside = counts if isinstance(promise.inputs, Queries) else None
+    inside = may_be_counts if isinstance(promise.inputs, Queries) else None
     neighbours = partial(check_pairs, relation=relation, inside=inside)
     names = [option for option in settings.search if isinstance(option, str)]
-    users = [sieve(own, neighbours) for own in settings.search if not isinstance(own, str)]
+    users = [sift_proposals(own, neighbours) for own in settings.search if not isinstance(own, str)]
     clock = Clock(SEARCH_TIME * settings.max_seconds)
     constants = partial(compared_values, call, promise, settings)
     by_movement = ByMovement(source, promise, call, clock, settings, constants)
@@ -72,15 +76,15 @@ def widen_source(
         by_gradients = load("search", "gradient")(promise, call, clock, settings.seed or 0)
         solving.append(by_gradients)
         notes.append(by_gradients.notes)
-    solved = partial(mark_pairs, bounds=bounds, wanted=wanted, told=True)
+    solved = partial(mark_pairs, bounds=bounds, wanted=wanted, keep_origin=True)
     return PairSource(
         source.given,
         [
             *users,
-            sieve(by_movement, neighbours),
-            *(sieve(proposer, neighbours, solved, clock.timed) for proposer in solving),
+            sift_proposals(by_movement, neighbours),
+            *(sift_proposals(proposer, neighbours, solved, clock.timed) for proposer in solving),
             *(
-                sieve(proposer, _FirstFew(by_movement), clock.timed)
+                sift_proposals(proposer, _FirstFew(by_movement), clock.timed)
                 for proposer in source.proposers
             ),
         ],
@@ -92,13 +96,13 @@ def widen_source(
 
 
 class _FirstFew:
-    """Lets the first pairs pass: fewer where others were screened."""
+    """Lets the first pairs pass: `MAX_FURTHER` where pairs could be screened, else more."""
 
     def __init__(self, by_movement: ByMovement) -> None:
         self._by_movement, self._passed = by_movement, 0
 
     def __call__(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
-        """Yield pairs until there were enough."""
+        """Screen if that is not done; yield pairs until enough have passed in all calls."""
         is_screened = not self._by_movement.screen().note
         for pair in pairs:
             if self._passed >= (MAX_FURTHER if is_screened else MAX_UNSCREENED):

@@ -1,4 +1,4 @@
-"""Pairs by how far the noiseless answer moves on them, in units of its noise."""
+"""Pairs by how far the answer without noise moves on them, in units of its noise."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from pytest_dp.data.record_relations import AddRemoveOne, OfRecords
 from pytest_dp.data.relations import AnyTwo, Pair
 from pytest_dp.pairs.screening import (
     Screening,
-    any_two,
     can_take_parts,
-    parts_of,
+    draw_any_two,
+    draw_parts,
     rank_moves,
 )
 from pytest_dp.pairs.sources import Moved, PairSource, Screened, Screener, mark_pairs
-from pytest_dp.pairs.unreached import UnreachedLine
-from pytest_dp.proposers.odd_values import far_values, missing_values, odd_pairs
+from pytest_dp.pairs.unreached import Line
+from pytest_dp.proposers.interesting_values import far_values, missing_values, odd_pairs
 from pytest_dp.running.calling import Call
 from pytest_dp.running.deadline import OutOfTime
 
@@ -92,7 +92,7 @@ class Clock:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Spend the time that passes inside; where these are nested, it counts once."""
+        """Count the time that passes inside as spent; nested uses count once."""
         if self._since is not None:
             yield
             return
@@ -114,7 +114,10 @@ class Clock:
 
 
 class ByMovement(Screener):
-    """Screens pairs of a claim, once, and proposes those on which the answer moves most."""
+    """Screens pairs of a claim, and proposes those on which the answer moves most.
+
+    To screen is to run the mechanism with its draws at fixed values, on D and on D'.
+    """
 
     name = "movement"
 
@@ -142,21 +145,24 @@ class ByMovement(Screener):
         self._not_screened: list[Pair] = []
 
     def screen(self) -> Screened:
-        """Return what the screening shows, which is made by the first call."""
+        """Screen pairs in the first call; return how far the answer moves on them."""
         if self._screened is None:
             with self._clock.running():
-                self._screened = self._make()
+                self._screened = self._screen_all()
         return self._screened
 
-    def unreached(self) -> list[UnreachedLine]:
-        """Return code that no input reached which was run."""
+    def unreached(self) -> list[Line]:
+        """Return the lines of code that no run reached; may run the given inputs again."""
         given = self._source.given
         inputs = [data for pair in given[:MAX_PROPOSED] for data in pair.inputs]
         fixed = {*self._call.params, self._call.size or ""} - given[0].params.keys()
         return self._screening.unreached(inputs, fixed)
 
     def propose(self) -> Iterable[Pair]:
-        """Return the pairs of largest movement, where the claim gives none that moves as far."""
+        """Screen pairs if that is not done; return those that move farther than the given ones.
+
+        Each is returned by one call only.
+        """
         self.screen()
         moved, self._proposed, self._outside = [*self._proposed, *self._outside], [], []
         urgent_first = sorted(moved, key=lambda one: not self._is_urgent(one))
@@ -168,13 +174,14 @@ class ByMovement(Screener):
         """Return whether the answer moves farther on a pair than the claim allows."""
         return moved.movement.loss > CLEARLY_MORE * self._promise.guarantee.claimed
 
-    def _make(self) -> Screened:
+    def _screen_all(self) -> Screened:
+        """Screen pairs inside and outside of the claim, and keep those that are to be proposed."""
         source, given = self._source, self._source.given
         inputs = [data for pair in given for data in (pair.d1, pair.d2)]
         sizes = (length(data) if kind_of(data) else 1 for data in inputs)
         self._wanted = wanted = wanted_pairs(max(sizes, default=1))
         done, known = self._screening.screen(given, wanted)
-        pairs, is_all = self._further()
+        pairs, is_all = self._further_pairs()
         is_drawn = source.generated is not None  # which takes most of the time
         enough = FAR_ABOVE * self._promise.guarantee.claimed if is_drawn else math.inf
         more, found = self._screening.screen(pairs, wanted - done, enough=enough)
@@ -182,7 +189,7 @@ class ByMovement(Screener):
         if not self._screening.note:
             whole, farthest_of_whole = self._screen_wholes()
             more, found = more + whole, rank_moves([*found, *farthest_of_whole])
-        turns = [(pair, source.bounds.beyond(pair)) for pair in self._turns()]
+        turns = [(pair, source.bounds.beyond(pair)) for pair in self._pairs_at_turns()]
         within = [pair for pair, beyond in turns if not beyond]
         opened, closest = self._screening.screen(within, MAX_OPENED, twice=True)
         more, found = more + opened, rank_moves([*found, *closest])
@@ -191,7 +198,7 @@ class ByMovement(Screener):
         inside = []
         for moved in found:
             is_new = moved.movement.kind not in kinds and math.isinf(moved.movement.loss)
-            if len(self._proposed) < MAX_PROPOSED and (is_new or _exceeds(moved, farthest)):
+            if len(self._proposed) < MAX_PROPOSED and (is_new or _moves_farther(moved, farthest)):
                 self._proposed.append(moved)
             inside.append(moved)
             if moved.movement.kind == "raised":  # an input that it refuses is told
@@ -206,9 +213,10 @@ class ByMovement(Screener):
         return Screened(done + more, is_enough, largest, urgent, why)
 
     def _look_outside(self, inside: Sequence[Moved], turns: Sequence[Pair]) -> None:
-        """Propose pairs that the claim does not give, if the answer moves farther on them.
+        """Screen pairs outside of the claim; keep those that move farther than all `inside` it.
 
-        Where it cannot be screened, a few with odd values are proposed as they are.
+        `turns` are pairs around other branches. Where nothing can be screened, a few pairs with
+        values that no example holds are kept as they are.
         """
         inputs, relation = self._promise.inputs, self._promise.relation
         farthest = inside[0].movement.loss if inside else 0.0
@@ -231,7 +239,10 @@ class ByMovement(Screener):
         self._take_farther(far(missing_values), farthest)
 
     def _take_farther(self, pairs: Iterable[Pair], farthest: float, *, twice: bool = False) -> None:
-        """Propose those of the pairs on which the answer moves clearly farther than that."""
+        """Screen pairs; keep those outside of the claim that move clearly farther than a loss.
+
+        `farthest` is that loss, in nats.
+        """
         most = min(MAX_OUTSIDE, self._wanted // 2)
         _, found = self._screening_outside.screen(pairs, most, twice=twice)
         farther = [moved for moved in found if moved.movement.loss > CLEARLY_FARTHER * farthest]
@@ -240,8 +251,8 @@ class ByMovement(Screener):
             for moved in farther[:MAX_PROPOSED]
         ]
 
-    def _turns(self) -> list[Pair]:
-        """Return pairs around inputs that take new ways at comparisons of the code."""
+    def _pairs_at_turns(self) -> list[Pair]:
+        """Return pairs around inputs that take other branches; empty without a guided search."""
         given, is_stated = self._source.given, self._promise.relation is None
         if self._screening.note or not self._is_guided or is_stated:
             return []
@@ -255,8 +266,8 @@ class ByMovement(Screener):
             found.extend(islice(pairs_around_turns(*about, self._constants), MAX_OPENED))
         return found
 
-    def _further(self) -> tuple[Iterator[Pair], bool]:
-        """Return pairs of the claim beside those that it gives, and whether these are all."""
+    def _further_pairs(self) -> tuple[Iterator[Pair], bool]:
+        """Return further pairs of the claim, and whether there are no others beside them."""
         promise, source = self._promise, self._source
         relation = promise.relation
         if source.generated is not None:
@@ -264,13 +275,13 @@ class ByMovement(Screener):
         inside = (replace(pair, origin="") for pair in source.following if not pair.beyond)
         if isinstance(promise.inputs, list | tuple) and can_take_parts(relation):
             assert isinstance(relation, AddRemoveOne)
-            return parts_of(promise.inputs, relation, self._rng), False
+            return draw_parts(promise.inputs, relation, self._rng), False
         return inside, True
 
     def _screen_wholes(self) -> tuple[int, list[Moved]]:
-        """Return how many pairs of whole large examples have a movement, and the largest ones.
+        """Screen pairs of whole large examples; return how many could be run, and the largest.
 
-        They are run anew, as noise of small inputs may not be there in large ones.
+        Their noise is probed anew, as large inputs may have other noise than small ones.
         """
 
         def wholes() -> Iterator[Pair]:
@@ -290,11 +301,12 @@ class ByMovement(Screener):
         pool = [*self._source.given, *generated.pool]
         yield from generated.pool
         if isinstance(self._promise.relation, AnyTwo):
-            yield from any_two(pool, self._rng)
+            yield from draw_any_two(pool, self._rng)
         yield from generated.propose()
 
 
-def _exceeds(moved: Moved, largest: tuple[float, float]) -> bool:
+def _moves_farther(moved: Moved, largest: tuple[float, float]) -> bool:
+    """Return whether a pair moves farther than the largest loss, and move of the answer."""
     loss, answer = moved.movement.order
     if loss == largest[0]:
         return math.isinf(loss) and answer > CLEARLY_MORE * largest[1]

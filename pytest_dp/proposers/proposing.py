@@ -1,25 +1,33 @@
-"""Pairs on which a mechanism takes other ways: runs on stand-ins, and what z3 makes of them.
+"""Pairs on which a mechanism takes other branches: runs on stand-ins, and what z3 makes of them.
 
 Ding et al. 2018, section 4 (their Algorithm 4): arguments on which as many branches as possible
 differ between D and D', where the noise is the same on both, and least. Here inputs are found in
-the same way; each answer is run again, and what it meets is asked for next.
+the same way; each answer is run again, and what it meets is asked for next. Inputs of strategies
+stay as they are: of these claims, parameters are chosen alone.
+
+z3 does not heed its own limits everywhere, nor an alarm: it answers in a process of its own, which
+is killed if it takes too long. Every question gets a context of its own, as what z3 answers depends
+on all that was made in a context before: equal questions have equal answers.
 """
 
 from __future__ import annotations
 
+import time
 from collections import Counter, deque
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import z3
+from joblib.externals.loky import ProcessPoolExecutor
+from joblib.externals.loky.process_executor import BrokenProcessPool
 
+from pytest_dp.basics import clocks
 from pytest_dp.basics.errors import note_fault
 from pytest_dp.basics.reprs import LINE_WIDTH, on_one_line
 from pytest_dp.data.relations import Pair, Relation
 from pytest_dp.proposers.by_movement import Clock
-from pytest_dp.proposers.solving import Questions, Values
-from pytest_dp.proposers.staging import Range, Stage, StagingError, ranges_of
+from pytest_dp.proposers.staging import Range, Stage, StagingError, Values, ranges_of_params
 from pytest_dp.proposers.trace import Branch, Instruction, Trace, trace_run
 from pytest_dp.running.calling import Call
 from pytest_dp.running.copies import Pristine
@@ -48,13 +56,22 @@ MAX_PROPOSED = 64
 MAX_MET = 3
 """Inputs for a branch. More share the search; fewer may miss what leaks."""
 
+STARTING_SECONDS = 25.0
+"""Seconds for z3's process to start. More: hangs are found later; fewer: slow machines fail."""
+QUESTION_SECONDS = 2.0
+"""Seconds for a question, most of which take less than a tenth of a second. With fewer, a slow
+machine finds less; more are lost where z3 does not end."""
+MAX_STEPS = 2_000_000
+"""Steps of z3 for a question, of which it makes some ten million a second. With fewer, conditions
+on several values have no answer; more take time from other questions."""
+
 LEAST_NOISE = "symbolic: the least noise"
 """The origin of the pair whose parameters later ones keep."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Runs:
-    """A pair as stand-ins, and runs on either side with the same noise."""
+    """A pair as stand-ins, and the traces of a run on D and of one on D' with the same noise."""
 
     stage: Stage
     d1: Trace
@@ -62,14 +79,14 @@ class _Runs:
 
     @property
     def facts(self) -> list[Any]:
-        """Conditions that inputs have to fulfil, whichever way the runs go."""
+        """Conditions that inputs have to fulfil, whichever branches the runs take."""
         return [*self.stage.facts, *(fact for _, fact in (*self.d1.facts, *self.d2.facts))]
 
 
 class BySymbols:
-    """Proposes pairs that part at a branch, or that both go another way than the claim's pairs.
+    """Proposes pairs that part at a branch, or of which both take another one than the claim's.
 
-    `asked` counts questions, and `answered` the pairs that are found.
+    `asked` counts questions to z3, and `answered` the pairs that were found.
     """
 
     name = "symbolic runs"
@@ -90,12 +107,12 @@ class BySymbols:
         self._met: Counter[Any] = Counter()
         self._decided: Mapping[str, Any] = {}
         """Parameters that the noise depends on, with the values at which it is least."""
-        self._ranges: Mapping[Hashable, Range] = {}
+        self._ranges: Mapping[str, Range] = {}
         self._refused = ""
-        self._pairs = clock.timed(self._find(pairs))
+        self._pairs = clock.timed(self._find_pairs(pairs))
 
     def notes(self) -> list[str]:
-        """Return what was asked, and what was not followed, in words."""
+        """Return, in words, how many questions were asked, and what runs did not follow."""
         asked = f"symbolic runs asked z3 {self.asked:,} times, which found {self.answered:,} pairs"
         said = [asked] * bool(self.asked)
         if self._questions.unanswered:
@@ -106,18 +123,18 @@ class BySymbols:
         return said + [f"symbolic runs went on with plain values after {lost}"] * bool(lost)
 
     def propose(self) -> Iterator[Pair]:
-        """Return the pairs that are left, the same whatever was learned."""
+        """Return the iterator of pairs that were not proposed yet: each call returns this one."""
         return self._pairs
 
-    def _find(self, pairs: Sequence[Pair]) -> Iterator[Pair]:
+    def _find_pairs(self, pairs: Sequence[Pair]) -> Iterator[Pair]:
         """Yield pairs around those given, until nothing new is met, or the effort is used up."""
         if self._generated is not None:
-            self._ranges = ranges_of([*pairs, *self._generated.pool])
+            self._ranges = ranges_of_params([*pairs, *self._generated.pool])
         known = {pair.content for pair in pairs}
-        ahead = deque(sorted(pairs, key=_distance)[:MAX_STARTS])
+        ahead = deque(sorted(pairs, key=_distance_from_usual)[:MAX_STARTS])
         try:
             while ahead and self._may_ask():
-                for found in self._around(ahead.popleft()):
+                for found in self._pairs_around(ahead.popleft()):
                     if found.content in known or len(found.content) < 2:
                         continue
                     known.add(found.content)
@@ -136,19 +153,20 @@ class BySymbols:
         finally:
             self._questions.close()
 
-    def _around(self, pair: Pair) -> Iterator[Pair]:
+    def _pairs_around(self, pair: Pair) -> Iterator[Pair]:
+        """Run a pair as stand-ins; yield the pairs that z3 finds from its branches."""
         runs = self._run(pair)
         if runs is None:
             return
         if runs.stage.params and not self._met["noise"] and (quietest := self._quietest(runs)):
             yield quietest
             return
-        for place, values in self._answers(runs):
+        for place, values in self._solve_branches(runs):
             if made := runs.stage.answer(values):
                 yield replace(made, origin=f"symbolic: {place}")
 
     def _quietest(self, runs: _Runs) -> Pair | None:
-        """Return the pair with the least noise; later pairs keep its parameters.
+        """Return the pair with the least noise, and let later pairs keep its parameters.
 
         Return None if no noise is found.
         """
@@ -165,11 +183,16 @@ class BySymbols:
         return made and replace(made, origin=LEAST_NOISE)
 
     def _run(self, pair: Pair) -> _Runs | None:
+        """Run the mechanism on stand-ins for D and D'; None, noting why, where that is impossible.
+
+        None also of pairs of a strategy that have no parameters.
+        """
         deadline = Deadline(MAX_RUN_SECONDS)
-        if self._generated is not None and self._generated.drawn(pair) is None:
-            return None  # the strategy did not make it
         try:
             stage = Stage(pair, self._relation, self._generated, self._ranges, self._decided)
+            if self._generated is not None and not stage.params:
+                self._refused = "inputs of strategies are left to the search 'guided'"
+                return None
             d1 = trace_run(self._call, stage.d1, deadline)
             d2 = trace_run(self._call, stage.d2, deadline)
         except StagingError as error:
@@ -181,15 +204,15 @@ class BySymbols:
         self._concrete += d1.concrete + d2.concrete
         return _Runs(stage, d1, d2)
 
-    def _answers(self, runs: _Runs) -> Iterator[tuple[Instruction, Values]]:
+    def _solve_branches(self, runs: _Runs) -> Iterator[tuple[Instruction, Values]]:
         """Yield values for which as many branches as possible part, then for one way of each."""
-        yield from self._most_parting(runs)
+        yield from self._solve_most_parting(runs)
         other = {branch.key: at for at, branch in enumerate(runs.d2.branches)}
         for at, branch in enumerate(runs.d1.branches):
             matched = other.get(branch.key)
             twin = None if matched is None else runs.d2.branches[matched]
-            alone = runs.d1.before(at)
-            before = alone if matched is None else alone + runs.d2.before(matched)
+            alone = runs.d1.conditions_before(at)
+            before = alone if matched is None else alone + runs.d2.conditions_before(matched)
             found = False
             for kind, condition in _questions_at(branch, twin):
                 values = self._ask((branch.place, kind, branch.held), runs, before, condition)
@@ -198,12 +221,12 @@ class BySymbols:
                     yield branch.place, values
             if not found and twin is not None:  # D and D' part before, such as in a sort
                 key = branch.place, "alone", branch.held
-                values = self._ask(key, runs, alone, branch.other)
+                values = self._ask(key, runs, alone, branch.other_condition)
                 if values is not None:
                     yield branch.place, values
 
-    def _most_parting(self, runs: _Runs) -> Iterator[tuple[Instruction, Values]]:
-        """Yield values for which as many branches as possible part."""
+    def _solve_most_parting(self, runs: _Runs) -> Iterator[tuple[Instruction, Values]]:
+        """Yield values for which D and D' differ at as many branches as possible, a few times."""
         other = {branch.key: branch for branch in runs.d2.branches}
         both = [(branch, other[branch.key]) for branch in runs.d1.branches if branch.key in other]
         enough = MAX_WITH_PARAMS if runs.stage.params else MAX_MET
@@ -215,12 +238,17 @@ class BySymbols:
                 yield both[0][0].place, values
 
     def _may_ask(self) -> bool:
+        """Return whether there are questions, pairs and time left."""
         has_room = self.asked < MAX_QUESTIONS and self.answered < MAX_PROPOSED
         return has_room and self._clock.remaining > 0
 
     def _ask(
         self, key: tuple[Any, ...], runs: _Runs, before: list[Any], condition: Any
     ) -> Values | None:
+        """Return z3's values for a condition, behind those `before` it.
+
+        None if there are none, and where questions of this `key` were asked often enough.
+        """
         asked = (*key, "asked")
         if self._met[key] >= MAX_MET or self._met[asked] >= MAX_ASKED or not self._may_ask():
             return None
@@ -234,14 +262,111 @@ class BySymbols:
 def _questions_at(branch: Branch, twin: Branch | None) -> Iterator[tuple[str, Any]]:
     """Yield what to ask at a branch: that both runs go the other way, or that they part."""
     if twin is None:
-        yield "other", branch.other
+        yield "other", branch.other_condition
         return
     if branch.held == twin.held:
-        yield "both", z3.And(branch.other, twin.other)
+        yield "both", z3.And(branch.other_condition, twin.other_condition)
     yield "part", z3.Xor(branch.condition, twin.condition)
 
 
-def _distance(pair: Pair) -> int:
-    """Return how far from the sizes that are easiest to think about."""
+def _distance_from_usual(pair: Pair) -> int:
+    """Return by how many records a pair differs from the size that runs begin with."""
     sizes = [len(data) if hasattr(data, "__len__") else 1 for data in (pair.d1, pair.d2)]
     return abs(max(sizes) - USUAL_LENGTH) + 2 * (min(sizes) == 0)
+
+
+@dataclass(frozen=True, slots=True)
+class SolverAnswer:
+    """Values that fulfil conditions, if any were found, and the processor seconds for them."""
+
+    values: Values | None
+    seconds: float
+
+
+class Questions:
+    """Asks z3 in another process.
+
+    `left` returns how many seconds there are for all questions; `unanswered` counts those that were
+    given up. `close` ends the process.
+    """
+
+    def __init__(self, left: Callable[[], float] = lambda: QUESTION_SECONDS) -> None:
+        self._left, self.unanswered = left, 0
+        self._process: ProcessPoolExecutor | None = None
+
+    def most(
+        self, hard: Sequence[Any], wanted: Sequence[Any], soft: Sequence[Any]
+    ) -> Values | None:
+        """Return values for all `hard`, most `wanted`, then most `soft` conditions (MaxSMT).
+
+        None if there are none, or if z3 takes too long.
+        """
+        return self._ask("most", hard, wanted, soft)
+
+    def least(self, hard: Sequence[Any], objective: Any) -> Values | None:
+        """Return values that fulfil all `hard` conditions and make the objective the smallest.
+
+        None if there are none, or if z3 takes too long.
+        """
+        smallest = z3.Const("smallest", objective.sort())
+        return self._ask("least", hard, [smallest == objective], ())
+
+    def close(self) -> None:
+        """End the other process."""
+        if self._process is not None:
+            self._process.shutdown(kill_workers=True)
+            self._process = None
+
+    def _ask(
+        self, kind: str, hard: Sequence[Any], wanted: Sequence[Any], soft: Sequence[Any]
+    ) -> Values | None:
+        """Start the other process if it is not running, and return its answer to a question."""
+        solver = z3.Solver()
+        solver.add(*hard, *wanted, *soft)
+        seconds = clocks.WALL_FACTOR * min(QUESTION_SECONDS, self._left())
+        if self._process is None:
+            self._process = ProcessPoolExecutor(1)
+            seconds += STARTING_SECONDS
+        question = kind, solver.to_smt2(), len(hard), len(wanted)
+        try:
+            answered: SolverAnswer = self._process.submit(_answer, *question).result(seconds)
+        except (TimeoutError, BrokenProcessPool):
+            self.unanswered += 1
+            self.close()
+            return None
+        clocks.add_process_seconds(answered.seconds)
+        return answered.values
+
+
+def _answer(kind: str, text: str, hard: int, wanted: int) -> SolverAnswer:
+    """Return the answer to a question, given as z3 writes conditions.
+
+    Of its conditions the first ones are `hard`, the next ones `wanted`, and the others soft.
+    """
+    started, context = time.process_time(), z3.Context()
+    conditions = [*z3.parse_smt2_string(text, ctx=context)]
+    desired, soft = conditions[hard : hard + wanted], conditions[hard + wanted :]
+    optimizer = z3.Optimize(ctx=context)
+    optimizer.set("rlimit", MAX_STEPS)
+    optimizer.add(*conditions[:hard])
+    if kind == "least":
+        optimizer.add(*desired)
+        optimizer.minimize(desired[0].arg(0))
+    for condition in desired if kind == "most" else ():
+        optimizer.add_soft(condition, len(soft) + 1)
+    for condition in soft:
+        optimizer.add_soft(condition, 1)
+    values = None
+    if optimizer.check() == z3.sat:
+        model = optimizer.model()
+        found = ((variable.name(), model[variable]) for variable in model.decls())
+        values = {name: _plain(value) for name, value in found if z3.is_expr(value)}
+    return SolverAnswer(values, time.process_time() - started)
+
+
+def _plain(value: Any) -> bool | str:
+    """Return a value of z3 as a truth, or as the text of a fraction."""
+    if z3.is_bool(value):
+        return bool(z3.is_true(value))
+    value = value.approx(20) if z3.is_algebraic_value(value) else value
+    return str(value.as_fraction() if z3.is_real(value) else value.as_long())

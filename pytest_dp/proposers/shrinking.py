@@ -45,30 +45,30 @@ class PairRecords:
 
     @classmethod
     def of(cls, pair: Pair) -> PairRecords:
-        """Return the records of a pair; equal ones are taken to be shared, from the front."""
+        """Return the records of a pair; equal records of D and D' are one, from the front."""
         rows1, rows2 = records_of(pair.d1), records_of(pair.d2)
         common = tuple((at1, len(rows1) + at2) for at1, at2 in align_records(rows1, rows2))
         return cls((*rows1, *rows2), len(rows1), common)
 
     @property
     def records(self) -> list[tuple[int, ...]]:
-        """The positions of each record: two if both have it."""
+        """The positions of each record: two if both D and D' have it."""
         shared = set(chain.from_iterable(self.common))
         return [*self.common, *((at,) for at in range(len(self.rows)) if at not in shared)]
 
     def without(self, left_out: Sequence[tuple[int, ...]]) -> PairRecords:
-        """Return the records without some of them."""
+        """Return the records without those at these positions."""
         gone = set(chain.from_iterable(left_out))
         kept = [at for at in range(len(self.rows)) if at not in gone]
         of_d1 = sum(at < self.of_d1 for at in kept)
         return PairRecords(tuple(self.rows[at] for at in kept), of_d1, ())
 
     def with_rows(self, new: Mapping[int, Any]) -> PairRecords:
-        """Return the records with other records at some positions."""
+        """Return the records with `new` records, by their positions."""
         return replace(self, rows=tuple(new.get(at, row) for at, row in enumerate(self.rows)))
 
     def holding(self, values: Mapping[Hashable, Any], places: Iterable[int]) -> PairRecords:
-        """Return the records with these values in the fields at some positions."""
+        """Return the records with other values, by field, in the records at some positions."""
 
         def held(row: Any) -> Any:
             return reduce(lambda made, field: with_known(made, *field), values.items(), row)
@@ -82,18 +82,18 @@ class PairRecords:
             d2 = rebuilt(like.d2, self.rows[self.of_d1 :])
         except (TypeError, ValueError, OverflowError):  # such as 0 in a column of dates
             return None
-        if relation.of is Queries and counts(like.d1, like.d2) and not counts(d1, d2):
+        if relation.of is Queries and may_be_counts(like.d1, like.d2) and not may_be_counts(d1, d2):
             return None
         made = relation.pair(d1, d2)
         return made and replace(made, params=like.params, origin=like.origin, beyond=like.beyond)
 
 
-def shrunk(pair: Pair, relation: Relation, breaks: Breaks, *, mixes: bool = True) -> Pair:
-    """Return a smaller pair that breaks a claim, by leaving out and simplifying records.
+def shrink_records(pair: Pair, relation: Relation, breaks: Breaks, *, mixes: bool = True) -> Pair:
+    """Call `breaks` on ever smaller pairs, and return the smallest that breaks the claim.
 
-    It is the pair itself, which breaks the claim, if nothing smaller does. ``breaks(pair)`` may
-    raise OutOfTime, which ends it. `mixes` tells whether records of several fields may become ones
-    that no dataset holds; then whole columns get one value first.
+    Records are left out and simplified. It is the pair itself if no smaller one breaks the claim.
+    ``breaks(pair)`` may raise OutOfTime, which ends the search. `mixes` is whether records of
+    several fields may become records that no dataset holds; then whole columns get one value first.
     """
     seen: set[Hashable] = set()
     columns: Columns = {}
@@ -103,7 +103,7 @@ def shrunk(pair: Pair, relation: Relation, breaks: Breaks, *, mixes: bool = True
         columns = {}
     with suppress(OutOfTime):
         while True:
-            for records in _smaller(PairRecords.of(pair), relation, columns):
+            for records in _smaller_records(PairRecords.of(pair), relation, columns):
                 smaller = records.pair(pair, relation)
                 content = smaller and (key(smaller.d1), key(smaller.d2))
                 if smaller is not None and content not in seen:
@@ -116,8 +116,10 @@ def shrunk(pair: Pair, relation: Relation, breaks: Breaks, *, mixes: bool = True
     return pair
 
 
-def _smaller(records: PairRecords, relation: Relation, columns: Columns) -> Iterator[PairRecords]:
-    """Yield smaller records of neighbours; those that are much smaller come first."""
+def _smaller_records(
+    records: PairRecords, relation: Relation, columns: Columns
+) -> Iterator[PairRecords]:
+    """Yield smaller records of neighbours, much smaller ones first; nothing of other relations."""
     if relation.of is Queries:  # the order matters, and the length is part of the claim
         yield from _simpler_answers(records)
     if not isinstance(relation, OfRecords):
@@ -126,24 +128,24 @@ def _smaller(records: PairRecords, relation: Relation, columns: Columns) -> Iter
         # Where records are only replaced, the mechanism may rely on their number.
         yield from map(records.without, _halves(records.common))
     if columns:
-        yield from _constant(records, columns)
-        yield from _simpler(records, columns)
+        yield from _with_constant_columns(records, columns)
+        yield from _with_simpler_values(records, columns)
 
 
-def counts(*vectors: Any) -> bool:
-    """Return whether no answer is negative: counting queries have no such answers."""
+def may_be_counts(*vectors: Any) -> bool:
+    """Return whether vectors may be answers of counting queries: whether none is negative."""
     return all(answer >= 0 for vector in vectors for answer in records_of(vector))
 
 
 def _halves(things: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
-    """Yield all of them, halves, quarters, ..., single ones."""
+    """Yield all things, each half, each quarter, ..., each single thing."""
     size = len(things)
     while size >= 1:
         yield from (tuple(things[at : at + size]) for at in range(0, len(things), size))
         size //= 2
 
 
-def _constant(records: PairRecords, columns: Columns) -> Iterator[PairRecords]:
+def _with_constant_columns(records: PairRecords, columns: Columns) -> Iterator[PairRecords]:
     """Yield records with one value in all varying fields, in half of these, ..., in one."""
     now = columns_of(records.rows) if len(columns) > 1 else {}
     for names in _halves([name for name, values in now.items() if len(values) > 1]):
@@ -151,7 +153,7 @@ def _constant(records: PairRecords, columns: Columns) -> Iterator[PairRecords]:
         yield records.holding(new, range(len(records.rows)))
 
 
-def _simpler(records: PairRecords, columns: Columns) -> Iterator[PairRecords]:
+def _with_simpler_values(records: PairRecords, columns: Columns) -> Iterator[PairRecords]:
     """Yield records with a value simplified wherever it occurs, then in one record at a time.
 
     Numbers stay between those that the pair held before it was shrunk, and other values are among
@@ -192,10 +194,10 @@ def _simpler_answers(records: PairRecords) -> Iterator[PairRecords]:
 
 
 def simpler_values(value: Any, seen: Collection[Any]) -> list[Any]:
-    """Return a few simpler values of the same type, the simplest first: none for the simplest.
+    """Return a few simpler values of the type of one, the simplest first; empty for the simplest.
 
-    Numbers stay between the numbers among `seen`. Anything else becomes one of these, and long
-    texts their beginnings as well.
+    Numbers stay between the numbers among `seen`. Texts become shorter ones among `seen`, and long
+    texts their beginnings as well. Values of other types stay.
     """
     if type(value) is str:
         texts = {v for v in seen if type(v) is str and (len(v), v) < (len(value), value)}
@@ -221,7 +223,7 @@ def simplest_value(values: Sequence[Any]) -> Any:
 
 
 def simpler_numbers(value: float) -> list[float]:
-    """Return simpler numbers: nearer to 0, with fewer digits, or with the other sign."""
+    """Return numbers that may be simpler: nearer to 0, with fewer digits, of the other sign."""
     whole = int(value)
     sign = 1 if whole > 0 else -1
     halved = [whole - sign * (abs(whole) >> k) for k in range(1, 12)]
@@ -229,7 +231,7 @@ def simpler_numbers(value: float) -> list[float]:
 
 
 def _rank(number: float) -> tuple[int, float, bool]:
-    """Return smaller for simpler numbers: whole ones come first, then by size, then by sign."""
+    """Return a key by which simpler numbers come first: whole ones, then small, then positive."""
     if not _is_finite(number):
         return (100, 0.0, number < 0)
     return (0 if number == int(number) else len(repr(number)), abs(number), number < 0)

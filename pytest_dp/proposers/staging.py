@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -15,55 +16,59 @@ from z3.z3util import get_vars
 
 from pytest_dp.basics.errors import ClaimError
 from pytest_dp.data import key, kind_of, rebuilt, records_of
-from pytest_dp.data.fields import columns_of, fields_of, with_field
+from pytest_dp.data.fields import fields_of, with_field
 from pytest_dp.data.relations import AllQueries, OneQuery, Pair, Relation, WithParams
-from pytest_dp.proposers.odd_values import LARGEST_NUMBER
-from pytest_dp.proposers.solving import Values, number_in
+from pytest_dp.proposers.interesting_values import LARGEST_NUMBER
 from pytest_dp.proposers.stand_ins import Truth, number, term
 from pytest_dp.proposers.trace import Trace
 
 if TYPE_CHECKING:  # with Hypothesis, which claims about examples do without
     from pytest_dp.pairs.generated import Generated
 
+Values = Mapping[str, bool | str]
+"""Values that z3 found for variables, by their names: numbers as texts of fractions."""
 Range = tuple[float, float]
-"""The smallest and the largest number of a field."""
+"""The smallest and the largest number of a parameter or a field."""
 EVERYTHING: Range = (-LARGEST_NUMBER, LARGEST_NUMBER)
+
+
+def number_in(values: Values, variable: Any) -> Fraction:
+    """Return the number of a variable, rounded if it is irrational; 0 if it may be any."""
+    return Fraction(values.get(str(variable), 0))
 
 
 class StagingError(Exception):
     """Nothing can stand in for an input of this type."""
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class Variable:
-    """A number or a truth of an input, with the value that it has there."""
+    """A number or a truth of an input as a variable of z3, with the value that it has there."""
 
     formula: Any
     value: Any
     range: Range
-    places: list[int] = field(default_factory=list)
-    """The choices of a strategy that it is, if any."""
 
     @property
     def known(self) -> Any:
         """The condition of having the value that it has."""
         return self.formula == literal(self.value)
 
-    def allowed(self) -> Iterator[Any]:
-        """Yield conditions on its value."""
+    def conditions(self) -> Iterator[Any]:
+        """Yield the conditions of being in its range: none of truths."""
         if not isinstance(self.value, bool):
             low, high = map(type(self.value), self.range)
             yield self.formula >= literal(low)
             yield self.formula <= literal(high)
 
     def stand_in(self, trace: Trace) -> Any:
-        """Return a stand-in with its value."""
+        """Return a stand-in with its value, whose decisions are noted in a trace."""
         if isinstance(self.value, bool):
             return Truth(trace, self.value, self.formula)
         return number(trace, self.value, self.formula)
 
-    def found(self, values: Values) -> Any:
-        """Return its value in an answer."""
+    def value_in(self, values: Values) -> Any:
+        """Return its value in an answer of z3."""
         if isinstance(self.value, bool):
             return values.get(str(self.formula), False)
         return type(self.value)(number_in(values, self.formula))
@@ -75,37 +80,36 @@ def literal(value: Any) -> Any:
 
 
 class Variables:
-    """Makes variables for the values of an input, each in the range of its field."""
+    """Makes variables for the values of an input; `all` has those made so far."""
 
-    def __init__(self, ranges: Mapping[Hashable, Range]) -> None:
+    def __init__(self) -> None:
         self.all: list[Variable] = []
-        self._ranges = ranges
 
-    def new(self, value: Any, name: Hashable = None) -> Variable | None:
-        """Return a variable for the value of a field; None if there is none for its type."""
+    def new(self, value: Any, among: Range = EVERYTHING) -> Variable | None:
+        """Return a new variable for a value; None for types that z3 has no sort for."""
         value = value.item() if isinstance(value, np.generic) else value
         if type(value) not in (bool, int, float) or not math.isfinite(value):
             return None
         sorts = {bool: z3.Bool, int: z3.Int, float: z3.Real}
         formula = sorts[type(value)](f"v{len(self.all)}")
-        self.all.append(Variable(formula, value, self._ranges.get(name, EVERYTHING)))
+        self.all.append(Variable(formula, value, among))
         return self.all[-1]
 
     def record(self, record: Any) -> VariableRecord:
-        """Return a record with variables for its values."""
-        made = {name: self.new(value, name) for name, value in fields_of(record).items()}
+        """Return a record with new variables for its values."""
+        made = {name: self.new(value) for name, value in fields_of(record).items()}
         return VariableRecord(record, {name: one for name, one in made.items() if one is not None})
 
 
 @dataclass(frozen=True, slots=True)
 class VariableRecord:
-    """A record with some of its values as variables."""
+    """A record, with variables for some of its fields."""
 
     record: Any
     variables: Mapping[Hashable, Variable]
 
     def with_values(self, value_of: Callable[[Variable], Any]) -> Any:
-        """Return the record with something else in place of its variables."""
+        """Return the record with `value_of(variable)` in the field of each variable."""
         made = self.record
         for name, variable in self.variables.items():
             made = with_field(made, name, value_of(variable))
@@ -113,11 +117,11 @@ class VariableRecord:
 
 
 class Stage:
-    """Stand-ins for a pair.
+    """Stand-ins for a pair: for the records of D and D', or for the parameters of a drawn pair.
 
-    `facts` are what D and D' have to fulfil to be neighbours, inside of `ranges`; parameters that
-    were `decided` keep these values. Of a `generated` pair, what is no choice of the strategy stays
-    as it is. Raises StagingError.
+    `facts` are conditions of z3: that D and D' are neighbours, that parameters are inside of
+    `ranges`, and that those `decided` keep these values. The records of a `generated` pair are no
+    variables. Raises StagingError where an input is of a type that cannot hold stand-ins.
     """
 
     def __init__(
@@ -125,22 +129,24 @@ class Stage:
         pair: Pair,
         relation: Relation | None,
         generated: Generated | None,
-        ranges: Mapping[Hashable, Range],
+        ranges: Mapping[str, Range],
         decided: Mapping[str, Any],
     ) -> None:
         self.pair, self._relation, self._generated = pair, relation, generated
-        made = Variables(ranges)
+        made = Variables()
         self._all = made.all
-        self._d1 = [made.record(record) for record in _rows(pair.d1)]
-        self._d2 = self._second(made)
-        named = {name: made.new(value, ("with", name)) for name, value in pair.params.items()}
+        self._d1, self._d2 = _plain_records(pair.d1), _plain_records(pair.d2)
+        if generated is None:
+            self._d1 = [made.record(one.record) for one in self._d1]
+            self._d2 = self._records_of_d2(made)
+        named = {
+            name: made.new(value, ranges.get(name, EVERYTHING))
+            for name, value in pair.params.items()
+        }
         self.params = {name: one for name, one in named.items() if one is not None}
-        self.facts = [*self._neighbours()]
-        self.facts += [fact for variable in made.all for fact in variable.allowed()]
+        self.facts = [] if generated is not None else [*self._neighbours()]
+        self.facts += [fact for variable in made.all for fact in variable.conditions()]
         self.facts += [self.params[name].formula == literal(v) for name, v in decided.items()]
-        if generated is not None:
-            self._match_choices(generated)
-            self.facts += [variable.known for variable in made.all if not variable.places]
 
     @property
     def known(self) -> list[Any]:
@@ -151,14 +157,14 @@ class Stage:
         """Return the values in an answer of those parameters that a formula depends on."""
         used = set(map(str, get_vars(formula)))
         named = self.params.items()
-        return {name: one.found(answered) for name, one in named if str(one.formula) in used}
+        return {name: one.value_in(answered) for name, one in named if str(one.formula) in used}
 
-    def _second(self, made: Variables) -> list[VariableRecord]:
-        """Return the records of D': those that D holds as well are the same."""
+    def _records_of_d2(self, made: Variables) -> list[VariableRecord]:
+        """Return the records of D', with the variables of D in those that D holds as well."""
         left: dict[Hashable, list[VariableRecord]] = {}
         for record in self._d1 if not _is_of_queries(self._relation) else ():
             left.setdefault(key(record.record), []).append(record)
-        rows = _rows(self.pair.d2)
+        rows = _records_of(self.pair.d2)
         shared = (left.get(key(record)) for record in rows)
         return [
             same.pop(0) if same else made.record(record)
@@ -166,10 +172,14 @@ class Stage:
         ]
 
     def _neighbours(self) -> Iterator[Any]:
+        """Yield the conditions for vectors of answers to be neighbours; none of other inputs."""
         if not _is_of_queries(self._relation):
             return
-        sides = (_variables(records) for records in (self._d1, self._d2))
-        both = [(one.formula, other.formula) for one, other in zip(*sides, strict=True)]
+        sides = (
+            [variable.formula for record in records for variable in record.variables.values()]
+            for records in (self._d1, self._d2)
+        )
+        both = list(zip(*sides, strict=True))
         moved = [a != b for a, b in both]
         for a, b in both:
             yield z3.And(a - b <= 1, b - a <= 1, a >= 0, b >= 0)
@@ -177,99 +187,91 @@ class Stage:
         if isinstance(self._relation, OneQuery):
             yield z3.AtMost(*moved, 1)
 
-    def _match_choices(self, generated: Generated) -> None:
-        """Find the choices that variables are: those with their values, in order."""
-        drawn = generated.drawn(self.pair)
-        parts = drawn.choices if drawn is not None else ()
-        choices, taken = [*chain.from_iterable(parts)], set[int]()
-        first, second = _variables(self._d1), _variables(self._d2)
-
-        def align(variables: Iterable[Variable], order: range) -> None:
-            for variable in variables:
-                same = (at for at in order if _is_same(choices[at], variable.value))
-                at = next((at for at in same if at not in taken), None)
-                if at is not None:
-                    variable.places.append(at)
-                    taken.add(at)
-                    order = order[order.index(at) + 1 :]
-
-        everywhere = range(len(choices))
-        align(reversed(self.params.values()), everywhere[::-1])  # which are drawn last
-        align(first, everywhere)
-        if len(parts) > 1:  # the choices of D' follow those of D
-            align(second, everywhere[len(parts[0]) :])
-        else:
-            align((one for one in second if one not in first), everywhere)
-
     def d1(self, trace: Trace) -> Any:
-        """Return stand-ins for D."""
+        """Return stand-ins for D, whose decisions are noted in a trace."""
         return self._stand_in(trace, self.pair.d1, self._d1)
 
     def d2(self, trace: Trace) -> Any:
-        """Return stand-ins for D'."""
+        """Return stand-ins for D', whose decisions are noted in a trace."""
         return self._stand_in(trace, self.pair.d2, self._d2)
 
     def _stand_in(self, trace: Trace, like: Any, rows: list[VariableRecord]) -> Any:
-        values = [record.with_values(lambda one: one.stand_in(trace)) for record in rows]
+        """Return stand-ins for an input `like` the given one, with those for its parameters."""
+        data = like
+        if self._generated is None:
+            values = [record.with_values(lambda one: one.stand_in(trace)) for record in rows]
+            data = _assemble(like, values)
         params = {name: one.stand_in(trace) for name, one in self.params.items()}
-        data = _assemble(like, values)
         return WithParams(data, {**self.pair.params, **params}) if self.pair.params else data
 
     def answer(self, answered: Values) -> Pair | None:
-        """Return the pair of an answer; None if it is no pair of neighbours."""
-        values = {str(one.formula): one.found(answered) for one in self._all}
+        """Return the pair of an answer; None if it is no pair of neighbours, or not drawn so."""
+        values = {str(one.formula): one.value_in(answered) for one in self._all}
 
         def value_of(variable: Variable) -> Any:
             return values[str(variable.formula)]
 
         try:
-            sides = [[row.with_values(value_of) for row in rows] for rows in (self._d1, self._d2)]
-            params = {name: value_of(one) for name, one in self.params.items()}
-            params = {**self.pair.params, **params}
             if self._generated is not None:
-                changes = {at: value_of(one) for one in self._all for at in one.places}
-                pair = self._generated.redrawn(self.pair, changes)
-                made = pair and (_rows(pair.d1), _rows(pair.d2), dict(pair.params))
-                return pair if key(made) == key((*sides, params)) else None
+                return self._draw_with({name: value_of(one) for name, one in self.params.items()})
+            sides = [[row.with_values(value_of) for row in rows] for rows in (self._d1, self._d2)]
             d1, d2 = (
                 rebuilt(data, rows) if kind_of(data) else rows[0]
-                for data, rows in zip(self.pair.inputs, sides, strict=True)
+                for data, rows in zip((self.pair.d1, self.pair.d2), sides, strict=True)
             )
             if self._relation is None:
                 return replace(self.pair, d1=d1, d2=d2)
-            pair = self._relation.pair(d1, d2)
-            return pair and replace(pair, params=params)
+            return self._relation.pair(d1, d2)
         except (ClaimError, ValueError, OverflowError):  # such as of a column that cannot hold it
             return None
 
+    def _draw_with(self, params: Mapping[str, Any]) -> Pair | None:
+        """Draw the pair with other parameters; None if the strategies do not yield it.
 
-def ranges_of(pairs: Sequence[Pair]) -> dict[Hashable, Range]:
-    """Return the ranges of numbers that fields of records, and parameters, hold in some pairs."""
-    records = (record for pair in pairs for data in pair.inputs for record in _rows(data))
-    seen = {name: list(column.values()) for name, column in columns_of(records).items()}
-    for name in pairs[0].params if pairs else ():
-        seen["with", name] = [pair.params.get(name) for pair in pairs]
-    numbers = {
-        name: [v for v in values if type(v) in (int, float) and abs(v) <= LARGEST_NUMBER]
-        for name, values in seen.items()
-    }
-    return {name: (min(values), max(values)) for name, values in numbers.items() if values}
+        The choices that the parameters were drawn by are looked for from the end.
+        """
+        assert self._generated is not None
+        drawn = self._generated.find_draw(self.pair)
+        choices = [*chain.from_iterable(drawn.choices)] if drawn is not None else []
+        changes: dict[int, Any] = {}
+        at = len(choices)
+        for name, variable in reversed(self.params.items()):
+            value = variable.value
+            places = (i for i in range(at - 1, -1, -1) if _is_same_choice(choices[i], value))
+            at = next(places, at)
+            changes[at] = params[name]
+        pair = self._generated.redraw(self.pair, changes)
+        return (
+            pair if pair and key({**pair.params}) == key({**self.pair.params, **params}) else None
+        )
+
+
+def ranges_of_params(pairs: Sequence[Pair]) -> dict[str, Range]:
+    """Return the smallest and largest number that each parameter has in some pairs."""
+    found: dict[str, Range] = {}
+    for pair in pairs:
+        for name, value in pair.params.items():
+            if type(value) in (int, float) and abs(value) <= LARGEST_NUMBER:
+                low, high = found.get(name, (value, value))
+                found[name] = min(low, value), max(high, value)
+    return found
 
 
 def _is_of_queries(relation: Relation | None) -> bool:
     return isinstance(relation, OneQuery | AllQueries)
 
 
-def _rows(data: Any) -> list[Any]:
+def _records_of(data: Any) -> list[Any]:
     return records_of(data) if kind_of(data) else [data]
 
 
-def _variables(records: Sequence[VariableRecord]) -> list[Variable]:
-    return [variable for record in records for variable in record.variables.values()]
+def _plain_records(data: Any) -> list[VariableRecord]:
+    """Return the records of an input, without variables."""
+    return [VariableRecord(record, {}) for record in _records_of(data)]
 
 
 def _assemble(like: Any, values: list[Any]) -> Any:
-    """Return a dataset of the same type that holds stand-ins."""
+    """Return a dataset of the type of another one that holds stand-ins; raise StagingError."""
     if not kind_of(like):
         return values[0]
     if type(like) in (list, tuple):
@@ -286,5 +288,5 @@ def _assemble(like: Any, values: list[Any]) -> Any:
     raise StagingError(type(like).__name__)
 
 
-def _is_same(choice: Any, value: Any) -> bool:
+def _is_same_choice(choice: Any, value: Any) -> bool:
     return type(choice) is type(value) and bool(choice == value)

@@ -1,4 +1,4 @@
-"""Stand-ins for numbers and truths: each has a value, with which a run goes on, and a formula.
+"""Stand-ins for numbers and truths: each has a value, with which a run goes on, and a z3 formula.
 
 Arrays of stand-ins are arrays of objects, with which numpy does what Python's operators do:
 comparisons are decided element by element.
@@ -32,17 +32,17 @@ Operator = Callable[[Any, Any], Any]
 
 
 def is_stand_in(value: Any) -> bool:
-    """Return whether something is a stand-in, whose type is said to be that of its value."""
+    """Return whether an object is a stand-in; ``isinstance`` sees the type of its value."""
     return issubclass(type(value), StandIn)
 
 
 def plain_value(value: Any) -> Any:
-    """Return the value of a stand-in; anything else is itself."""
+    """Return the value of a stand-in; another object unchanged."""
     return value.value if is_stand_in(value) else value
 
 
 def term(value: Any) -> Any:
-    """Return a number as a term of z3; None if it is not finite, or none."""
+    """Return a number or a stand-in as a term of z3; None of other objects, and if not finite."""
     if is_stand_in(value):
         return value.term
     value = value.item() if isinstance(value, np.generic) else value
@@ -54,17 +54,19 @@ def term(value: Any) -> Any:
 
 
 def number(trace: Trace, value: Any, formula: Any) -> Any:
-    """Return a number as a stand-in; plain where it is not finite."""
+    """Return a number with its formula as a stand-in; numbers that are not finite unchanged."""
     value = value.item() if isinstance(value, np.generic) else value
     finite = isinstance(value, int) or (isinstance(value, float) and math.isfinite(value))
     return Number(trace, value, formula) if finite else value
 
 
 def _of_floats(a: Any, b: Any) -> bool:
+    """Return whether one of two terms is a real number."""
     return bool(z3.is_real(a) or z3.is_real(b))
 
 
 def _real(a: Any) -> Any:
+    """Return a term as a real number of z3."""
     return a if z3.is_real(a) else z3.ToReal(a)
 
 
@@ -76,6 +78,7 @@ def _quotient(a: Any, b: Any) -> Any:
 
 
 def _remainder(a: Any, b: Any) -> Any:
+    """Return the remainder of a division by a number above 0; None by any other."""
     quotient = _quotient(a, b)
     if quotient is None:
         return None
@@ -107,16 +110,20 @@ class StandIn:
 
     @property
     def term(self) -> Any:
-        """As a number of z3."""
+        """The formula as a number of z3: truths are 0 or 1."""
         raise NotImplementedError
 
     def concrete(self, what: str) -> Any:
-        """Return its value, where its formula is lost."""
+        """Return the value, noting in the trace for which reason the formula is lost."""
         self.trace.note(what)
         return self.value
 
     def combine(self, other: Any, name: str, *, left: bool) -> Any:
-        """Return what an operator of this name gives, with this value on the left or the right."""
+        """Return the result of an operator, as a stand-in if it has a formula, else plain.
+
+        `name` is that of the operator; `left` whether this stand-in is its left operand.
+        NotImplemented where the other operand is no number.
+        """
         if not _is_number(other):
             return NotImplemented
         by, of_terms = _ARITHMETIC[name]
@@ -133,8 +140,8 @@ class StandIn:
             return value
         return number(self.trace, value, formula)
 
-    def compared(self, other: Any, by: Operator) -> Any:
-        """Return a comparison with another value; NotImplemented if that is impossible."""
+    def compare_with(self, other: Any, by: Operator) -> Any:
+        """Return the truth of a comparison as a stand-in; NotImplemented of other objects."""
         if not _is_number(other):
             return NotImplemented
         held, other_term = bool(by(self.value, plain_value(other))), term(other)
@@ -152,7 +159,6 @@ class StandIn:
         return number(self.trace, abs(self.value), z3.If(self.term >= 0, self.term, -self.term))
 
     def __hash__(self) -> int:
-        self.trace.note_lookup(self.term, self.value)
         return hash(self.value)
 
     def __float__(self) -> float:
@@ -171,7 +177,7 @@ class StandIn:
         return format(self.value, how)
 
     def __getattr__(self, name: str) -> Any:
-        """Return attributes of its type, and functions that numpy looks for on objects."""
+        """Return attributes of the value; functions that numpy looks for make it plain."""
         if name.startswith("__"):
             raise AttributeError(name)
         if isinstance(getattr(np, name, None), np.ufunc) and not hasattr(self.value, name):
@@ -189,6 +195,7 @@ class StandIn:
 
 
 def _is_number(value: Any) -> bool:
+    """Return whether an object is a number or a stand-in for one."""
     return isinstance(value, int | float | np.integer | np.floating | np.bool_)
 
 
@@ -196,7 +203,7 @@ for _name in _ARITHMETIC:
     setattr(StandIn, f"__{_name}__", partialmethod(StandIn.combine, name=_name, left=True))
     setattr(StandIn, f"__r{_name}__", partialmethod(StandIn.combine, name=_name, left=False))
 for _by in (operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne):
-    setattr(StandIn, f"__{_by.__name__}__", partialmethod(StandIn.compared, by=_by))
+    setattr(StandIn, f"__{_by.__name__}__", partialmethod(StandIn.compare_with, by=_by))
 
 
 class Number(StandIn):
@@ -214,7 +221,7 @@ class Number(StandIn):
         return self.trace.note_decision(self._formula != 0, self.value != 0)
 
     def __converted__(self, kind: type) -> Any:
-        """Return the number in a type of Python."""
+        """Return the number as float or int, with its formula."""
         return (
             number(self.trace, float(self.value), self._formula)
             if kind is float
@@ -222,6 +229,7 @@ class Number(StandIn):
         )
 
     def _round(self, value: Any, to_floor: Callable[[Any], Any]) -> Any:
+        """Return a rounded value, with the formula that a function makes of this one's."""
         whole = isinstance(self.value, int)
         return self if whole else number(self.trace, value, to_floor(self._formula))
 
@@ -255,11 +263,11 @@ class Truth(StandIn):
         return self.trace.note_decision(self.condition, self.value)
 
     def __converted__(self, kind: type) -> Any:
-        """Return the truth in a type of Python."""
+        """Return the truth as float or int, with its formula."""
         return number(self.trace, kind(self.value), self.term)
 
     def join(self, other: Any, by: Operator, of_terms: Operator) -> Any:
-        """Return what ``&``, ``|`` or ``^`` give."""
+        """Return the result of ``&``, ``|`` or ``^`` as a stand-in; with numbers, plain."""
         if not isinstance(other, bool | np.bool_):
             return by(int(self), other)
         condition = other.condition if isinstance(other, Truth) else z3.BoolVal(bool(other))
@@ -290,14 +298,14 @@ def parts_of_output(data: Any, depth: int = MAX_DEPTH) -> Iterator[Any]:
 
 
 def find_stand_in(data: Any) -> Any:
-    """Return any stand-in inside of some data; None if there is none."""
+    """Return the first stand-in inside of an object; None if there is none."""
     if isinstance(data, np.ndarray) and data.dtype != object:
         return None
     return next(filter(is_stand_in, parts_of_output(data)), None)
 
 
 def plain_values(data: Any) -> Any:
-    """Return plain values in place of stand-ins."""
+    """Return an array or a list with plain values in place of stand-ins."""
     if isinstance(data, np.ndarray):
         return np.array([plain_value(value) for value in data.flat]).reshape(data.shape)
     if isinstance(data, list | tuple) and not is_stand_in(data):
@@ -305,7 +313,9 @@ def plain_values(data: Any) -> Any:
     return plain_value(data)
 
 
-def _making(function: Callable[..., Any]) -> Callable[..., Any]:
+def _keeping_stand_ins(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that makes arrays, which makes arrays of objects of stand-ins."""
+
     @functools.wraps(function)
     def make(data: Any, dtype: Any = None, *args: Any, **keywords: Any) -> Any:
         objects = dtype in _NUMBERS and find_stand_in(data) is not None
@@ -318,4 +328,4 @@ def _making(function: Callable[..., Any]) -> Callable[..., Any]:
 def arrays_of_stand_ins() -> Replacements:
     """Return functions of numpy that make arrays of objects where stand-ins are among them."""
     names = ("array", "asarray", "asanyarray")
-    return Replacements((np, name, _making(getattr(np, name))) for name in names)
+    return Replacements((np, name, _keeping_stand_ins(getattr(np, name))) for name in names)

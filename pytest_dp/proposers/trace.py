@@ -45,8 +45,6 @@ from pytest_dp.running.laws import draw_kind_of, size_of
 
 MAX_BRANCHES = 1_000
 """Branches of a run that are noted. More take memory; fewer miss late ones."""
-MAX_HASHED = 24
-"""Formulas that are hashed and compared. More take longer; fewer count as different."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +78,12 @@ class Branch:
         return self.place, self.number
 
     @property
-    def taken(self) -> Any:
+    def taken_condition(self) -> Any:
         """The condition of going the same way."""
         return self.condition if self.held else z3.Not(self.condition)
 
     @property
-    def other(self) -> Any:
+    def other_condition(self) -> Any:
         """The condition of going the other way."""
         return z3.Not(self.condition) if self.held else self.condition
 
@@ -104,25 +102,14 @@ class Trace:
         self.scales: list[Any] = []
         self.concrete: Counter[str] = Counter()
         self._numbers: Counter[Instruction] = Counter()
-        self._hashed: list[tuple[Any, Any]] = []
 
     def note_decision(self, condition: Any, held: bool) -> bool:
-        """Note a condition with its outcome, as long as there is room; return the outcome."""
+        """Note a condition with its outcome `held`, up to `MAX_BRANCHES` of them; return `held`."""
         if len(self.branches) < MAX_BRANCHES:
             self._note(_place(sys._getframe(1)), condition, held)  # noqa: SLF001
         return held
 
-    def note_lookup(self, formula: Any, value: Any) -> None:
-        """Note that a value was looked up, which is to say compared with those before it."""
-        for other, known in self._hashed:
-            if other.sort() == formula.sort() and not other.eq(formula):
-                self.note_decision(other == formula, known == value)
-        if len(self._hashed) < MAX_HASHED and not any(
-            other.eq(formula) for other, _ in self._hashed
-        ):
-            self._hashed.append((formula, value))
-
-    def release(self, condition: Any, held: bool) -> None:
+    def note_released(self, condition: Any, held: bool) -> None:
         """Note a comparison that is part of the output."""
         self._note(Instruction(), condition, held)
 
@@ -131,21 +118,21 @@ class Trace:
         self._numbers[place] += 1
 
     def assume(self, fact: Any) -> None:
-        """Note a condition that formulas rest on from here on."""
+        """Note a condition that later formulas rest on."""
         self.facts.append((len(self.branches), fact))
 
     def note(self, what: str) -> None:
-        """Note that something became concrete."""
+        """Count that stand-ins became plain values, for the reason `what`."""
         self.concrete[what] += 1
 
-    def before(self, at: int) -> list[Any]:
-        """Return the conditions under which the run comes to its branch of this number."""
+    def conditions_before(self, at: int) -> list[Any]:
+        """Return the conditions under which the run comes to `branches[at]`."""
         facts = [fact for since, fact in self.facts if since <= at]
-        return facts + [branch.taken for branch in self.branches[:at]]
+        return facts + [branch.taken_condition for branch in self.branches[:at]]
 
 
 def _place(frame: types.FrameType | None) -> Instruction:
-    """Return the innermost instruction of the project's code."""
+    """Return the innermost instruction of the project's code; that of the output without any."""
     while frame is not None and not is_project_file(frame.f_code.co_filename):
         frame = frame.f_back
     if frame is None:
@@ -166,9 +153,11 @@ class Centred(Instrument):
         self._trace = trace
 
     def other(self, source: Any, name: str) -> Any:
+        """Return an attribute that does not draw, of a plain generator."""
         return getattr(self.plain(source.kind), name)
 
     def draw(self, request: Request) -> Any:
+        """Return the centre of the law, or a plain draw of laws that have none."""
         try:
             centre = self._centre(request)
         except (TypeError, ValueError, AttributeError):
@@ -176,7 +165,10 @@ class Centred(Instrument):
         return self._plainly(request) if centre is None else centre
 
     def _centre(self, request: Request) -> Any:
-        """Return the centre of the law, as often as it is drawn; None if it has none."""
+        """Return the centre of the law in the shape of the draw, and note its scales.
+
+        None if the law has no centre.
+        """
         standard_of = draw_kind_of(request).standard
         if standard_of is None or request.arguments.get("out") is not None:
             return None
@@ -193,6 +185,7 @@ class Centred(Instrument):
         return np.asarray(location + np.multiply(scale, np.full(shape, middle)))
 
     def _plainly(self, request: Request) -> Any:
+        """Return a plain draw, of plain values in place of stand-ins; note the latter."""
         given = [*request.args, *request.keywords.values()]
         found = find_stand_in(given)
         if found is not None and request.method != "shuffle":  # which only moves them
@@ -205,7 +198,7 @@ class Centred(Instrument):
 
 
 def trace_run(call: Call, data_of: Callable[[Trace], Any], deadline: Deadline) -> Trace | None:
-    """Return the trace of a run of a copy; None if it could not be run.
+    """Run a copy of the mechanism on stand-ins; return its trace, None if it could not be run.
 
     `data_of` makes the stand-in of the input. A run that raises has a trace up to there.
     """
@@ -221,5 +214,5 @@ def trace_run(call: Call, data_of: Callable[[Trace], Any], deadline: Deadline) -
         return None
     for part in parts_of_output(output):
         if type(part) is Truth:  # which nothing decided
-            trace.release(part.condition, part.value)
+            trace.note_released(part.condition, part.value)
     return trace

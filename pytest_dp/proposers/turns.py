@@ -1,4 +1,4 @@
-"""Pairs around inputs that take new ways at comparisons of the code, and strategies of such inputs.
+"""Pairs around inputs that take other branches of the code, and strategies of such inputs.
 
 Where a claim has no strategy, datasets are drawn that are like its examples, with constants of the
 code among their values.
@@ -26,13 +26,12 @@ from pytest_dp.data.fields import columns_of, fields_of, with_known
 from pytest_dp.data.ordering import distinct, representatives
 from pytest_dp.data.relations import OfRecords, Pair
 from pytest_dp.declaration import Queries
-from pytest_dp.pairs.drawing import draws
+from pytest_dp.pairs.drawing import draw_values
 from pytest_dp.pairs.edits import DrawnValue
 from pytest_dp.pairs.pair_strategies import can_edit, edited_pairs
 from pytest_dp.pairs.sources import PairSource
-from pytest_dp.proposers.constants import reachable_patterns
-from pytest_dp.proposers.guided import MAX_DRAWN, Guided, vectors
-from pytest_dp.proposers.odd_values import LARGEST_NUMBER
+from pytest_dp.proposers.guided import MAX_DRAWN, Guided
+from pytest_dp.proposers.interesting_values import LARGEST_NUMBER, reachable_patterns
 from pytest_dp.running.calling import Call
 
 MAX_NEIGHBOURS, MAX_MOVED = 6, 20
@@ -46,6 +45,8 @@ ENDS = (127, 255, 32_767, 65_535)
 MAX_RECORDS = 24
 """Records of the examples that may come into an input. More make neighbours dearer; fewer miss rare
 ones."""
+LARGEST_ANSWER = 1_000_000
+"""Answers of queries are tried up to this number."""
 
 
 def pairs_around_turns(
@@ -55,10 +56,10 @@ def pairs_around_turns(
     seed: int,
     constants: Callable[[], Sequence[Any]],
 ) -> Iterator[Pair]:
-    """Yield pairs around inputs that take new ways at comparisons of the code.
+    """Run the mechanism; yield pairs around inputs that take new branches of the code.
 
-    Behind them follow pairs around some drawn inputs, where the claim does not draw any itself.
-    There are none for claims about stated pairs, or about values.
+    Pairs around some drawn inputs follow, where the claim has no strategy. Nothing for claims about
+    stated pairs, or about values.
     """
     inputs, relation = promise.inputs, promise.relation
     if relation is None:
@@ -68,7 +69,7 @@ def pairs_around_turns(
     if is_strategy(inputs) and can_edit(relation):
         strategy = inputs
     elif isinstance(inputs, Queries):
-        strategy = vectors(inputs.lengths)
+        strategy = _vectors(inputs.lengths)
         corners = [DrawnValue([end] * n) for n in inputs.lengths for end in ENDS]
     elif _are_datasets(inputs) and isinstance(relation, OfRecords):
         strategy = datasets_like(inputs, relation, known)
@@ -92,14 +93,20 @@ def pairs_around_turns(
         for _ in range(0 if records else MAX_TRIES):
             donor = guided.random.choice(guided.donors)
             edited = edited_pairs(strategy, relation, [(made, donor)], guided.random)[0]
-            chosen += [generated.keep(one) if generated else one.value for one in edited]
+            chosen += [generated.remember_pair(one) if generated else one.value for one in edited]
             if len(chosen) >= FEWEST_NEIGHBOURS:
                 break
         yield from (replace(pair, origin=origin) for pair in chosen)
 
 
+def _vectors(lengths: Sequence[int]) -> st.SearchStrategy[list[int]]:
+    """Return a strategy of answers of counting queries, as many as any of the lengths."""
+    numbers = st.integers(0, LARGEST_ANSWER)
+    return st.one_of(*(st.lists(numbers, min_size=n, max_size=n) for n in lengths))
+
+
 def _are_datasets(inputs: Any) -> bool:
-    """Return whether these are examples of one kind, at least one of which has a record."""
+    """Return whether inputs are datasets of one type, at least one of which has a record."""
     if not isinstance(inputs, list | tuple) or not all(map(kind_of, inputs)):
         return False
     return len({kind_of(one)[:1] for one in inputs}) == 1 and any(map(records_of, inputs))
@@ -129,17 +136,18 @@ def datasets_like(
     every = list(distinct(chain.from_iterable(bases)))
     columns = columns_of(every)
     templates = [every[at] for at in representatives(every, MAX_TEMPLATES)][:MAX_TEMPLATES]
-    new = st.lists(_records(templates, columns, constants), max_size=MAX_NEW)
+    new = st.lists(_records_like(templates, columns, constants), max_size=MAX_NEW)
     if relation.name.startswith("replace"):  # the mechanism may rely on the number of records
         lists = st.builds(_put_first, new, st.sampled_from(bases))
     else:
         usual = min(len(longest), MAX_LENGTH)
         sizes = st.sampled_from([0, usual]) | st.integers(0, MAX_NEW) | st.integers(0, MAX_LENGTH)
         lists = st.builds(lambda rows, n: [*rows, *islice(cycle(longest), n)], new, sizes)
-    return lists.map(lambda records: _make(like, records))
+    return lists.map(lambda records: _rebuild_or_reject(like, records))
 
 
-def _make(like: Any, records: Records) -> Any:
+def _rebuild_or_reject(like: Any, records: Records) -> Any:
+    """Return the records as a dataset like the given one; reject a draw that it cannot hold."""
     try:
         return rebuilt(like, records)
     except ClaimError:  # such as 6.5 in a column of whole numbers
@@ -151,12 +159,12 @@ def _put_first(rows: Records, base: Records) -> Records:
     return [*rows, *base[len(rows) :]][: len(base)]
 
 
-def _records(
+def _records_like(
     templates: Records, columns: dict[Hashable, dict[Hashable, Any]], constants: Sequence[Any]
 ) -> st.SearchStrategy[Any]:
-    """Return a strategy of records: those of examples, with one field changed, or with many."""
+    """Return a strategy of records of examples: unchanged, with one field changed, or with all."""
     values = {
-        name: _values(list(column.values()), constants)
+        name: _values_like(list(column.values()), constants)
         for name, column in columns.items()
         if column
     }
@@ -176,8 +184,8 @@ def _records(
     return st.one_of(all_changed(), one_changed, kept)
 
 
-def _values(known: list[Any], constants: Sequence[Any]) -> st.SearchStrategy[Any]:
-    """Return a strategy of values of one field."""
+def _values_like(known: list[Any], constants: Sequence[Any]) -> st.SearchStrategy[Any]:
+    """Return a strategy of values of a field: those known, constants, numbers between them."""
     if all(isinstance(value, str) for value in known):
         texts = [value for value in constants if isinstance(value, str)]
         around = [text for value in texts for text in (f"{value}x", f"x{value}")]
@@ -203,13 +211,14 @@ _PRINTABLE = st.characters(min_codepoint=32, max_codepoint=126)
 
 
 def matching_texts(mechanism: Any, params: dict[str, Any], seed: int) -> list[str]:
-    """Return a few texts that match each regular expression, the shortest first."""
+    """Return a few texts for each regular expression that a mechanism reaches, short ones first."""
     found: list[str] = []
     for pattern in islice(dict.fromkeys(reachable_patterns(mechanism, params)), MAX_PATTERNS):
         try:
             strategy = st.from_regex(pattern, fullmatch=True, alphabet=_PRINTABLE)
-            drawn = [one.value for one in islice(draws(strategy, seed), SAMPLES) if one is not None]
+            drawn = islice(draw_values(strategy, seed), SAMPLES)
+            texts = [one.value for one in drawn if one is not None]
         except (re.error, errors.InvalidArgument):
             continue
-        found += sorted(dict.fromkeys(drawn), key=len)
+        found += sorted(dict.fromkeys(texts), key=len)
     return found

@@ -89,7 +89,9 @@ def test_a_fault_is_a_note_in_a_run_of_a_user(monkeypatch):
 @pytest.mark.slow
 def test_a_fault_within_an_audit_is_a_note_of_its_result(monkeypatch):
     monkeypatch.delenv(RAISING)
-    monkeypatch.setattr("pytest_dp.proposers.constants._in_code", lambda code: own_function())
+    monkeypatch.setattr(
+        "pytest_dp.proposers.interesting_values._constants_in_code", lambda code: own_function()
+    )
     claim = {"eps": 1.0, "inputs": [[1]], "neighbors": "add_remove_one"}
     result = audit(lambda records, rng: len(records) + rng.laplace(scale=0.2), **claim)
     assert result.violated

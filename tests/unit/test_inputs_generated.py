@@ -17,7 +17,7 @@ from pytest_dp import ClaimError, add_remove_one, audit, replace_special
 from pytest_dp.data import key
 from pytest_dp.data.relations import RELATIONS
 from pytest_dp.pairs import drawing
-from pytest_dp.pairs.drawing import choices_work, draws
+from pytest_dp.pairs.drawing import choices_work, draw_values
 from pytest_dp.pairs.generated import MIN_FIRST, Generated
 from pytest_dp.pairs.pair_strategies import neighbours
 
@@ -110,7 +110,7 @@ def test_what_a_strategy_asks_of_its_datasets_holds_in_each_pair(datasets, claim
     claim = {"neighbors": "add_remove_one", **claim}
     made = source(inputs=datasets, **claim)
     further = [*islice(made.generated.propose(), 20)]
-    small = made.generated.shrunk(made.given[-1], lambda pair: True, 0.1)
+    small = made.generated.shrink(made.given[-1], lambda pair: True, 0.1)
     assert len({pair.content for pair in (*made.given, *further)}) == MIN_FIRST + 20
     for pair in filter(None, (*made.given, *further, small)):
         assert holds(pair.d1)
@@ -143,15 +143,15 @@ def test_pairs_are_shrunk():
 
     pair = next(pair for pair in made.propose() if old_b(pair) and 3 < len(pair.d1) < 9)
     asked.clear()
-    small = made.shrunk(pair, old_b, 60.0)
+    small = made.shrink(pair, old_b, 60.0)
     assert small.d1 == [(61, "b")]
     assert len(small.d2) in (0, 2)
     assert len(asked) == len(set(asked))
-    assert made.shrunk(small, old_b) == small
-    backwards = made.shrunk(pair.reversed(), lambda pair: old_b(pair.reversed()))
+    assert made.shrink(small, old_b) == small
+    backwards = made.shrink(pair.reversed(), lambda pair: old_b(pair.reversed()))
     assert backwards.d2 == [(61, "b")]
     elsewhere = generated(seed=9).pairs[-1]
-    assert made.shrunk(elsewhere, old_b) is elsewhere
+    assert made.shrink(elsewhere, old_b) is elsewhere
 
 
 ADD = {"neighbors": "add_remove_one"}
@@ -201,13 +201,13 @@ def test_parameters_are_drawn_with_the_inputs():
         assert [one.params for one in pair.inputs] == [pair.params] * 2
     drawer = made.generated
     pair = next(pair for pair in made.given if pair.params["k"] > 4)
-    small = drawer.shrunk(pair, lambda pair: pair.params["k"] > 4, 60.0)
+    small = drawer.shrink(pair, lambda pair: pair.params["k"] > 4, 60.0)
     assert small.params == {"k": 5}
     assert len(small.d1) + len(small.d2) == 1
 
 
 def values(strategy, number=1, count=100, constants=()):
-    drawn = islice(draws(strategy, number, constants), count)
+    drawn = islice(draw_values(strategy, number, constants), count)
     return [one.value for one in drawn if one is not None]
 
 
@@ -252,7 +252,7 @@ def test_an_audit_says_that_another_version_of_hypothesis_loses_mutation(monkeyp
         return [str(note) for note in result.notes if "Hypothesis" in str(note)]
 
     assert notes() == []
-    monkeypatch.setattr(drawing, "remade", of_another_version)
+    monkeypatch.setattr(drawing, "remake_values", of_another_version)
     choices_work.cache_clear()
     try:
         (note,) = notes()

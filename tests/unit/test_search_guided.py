@@ -9,9 +9,8 @@ import pytest
 from hypothesis import strategies as st
 
 from pytest_dp.claiming.claim import Arguments
-from pytest_dp.pairs.distances import Distances
 from pytest_dp.pairs.noiseless import NoiselessRunner
-from pytest_dp.proposers.guided import Guided
+from pytest_dp.proposers.guided import Distances, Guided
 from pytest_dp.proposers.turns import matching_texts
 from pytest_dp.running.calling import prepare
 from pytest_dp.running.deadline import Deadline
@@ -65,7 +64,7 @@ COMPARED = [
 def test_runs_tell_how_far_each_comparison_is_from_its_other_way(mechanism, data, expected):
     distances = Distances()
     code = getattr(mechanism, "__func__", mechanism).__code__
-    runner = NoiselessRunner(prepare(mechanism, Arguments()), distances)
+    runner = NoiselessRunner(prepare(mechanism, Arguments()), rewrite=distances.record_in)
     with runner.in_place(Deadline(60.0)):
         runner.run(data)
     open_ways = {way[-1]: distance for way, distance in distances.least.items() if distance}

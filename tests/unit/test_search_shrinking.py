@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from pytest_dp.data.relations import AddRemoveOne, OneQuery, Pair
-from pytest_dp.proposers.shrinking import shrunk
+from pytest_dp.proposers.shrinking import shrink_records
 from pytest_dp.running.deadline import OutOfTime
 
 RECORDS = st.lists(st.integers(-50, 50), max_size=8)
@@ -27,7 +27,7 @@ def test_values_become_simpler() -> None:
         (Pair([40, 7], [41, 7]), OneQuery(), lambda p: max(p.d1) > 20, ([21, 0], [22, 0])),
         (Pair([HUGE, 0.5, 7], [0.5, 7]), AddRemoveOne(), lambda p: HUGE in p.d1, ([HUGE], [])),
     ]:
-        small = shrunk(pair, relation, breaks)
+        small = shrink_records(pair, relation, breaks)
         assert (small.d1, small.d2) == smallest
         assert not relation.fault(small.d1, small.d2)
 
@@ -45,7 +45,7 @@ def test_what_is_kept_are_neighbours_that_break_the_claim(
         return bool(gate & set(tried.d1))
 
     assume(gate & set(pair.d1))
-    small = shrunk(pair, relation, breaks)
+    small = shrink_records(pair, relation, breaks)
     assert gate & set(small.d1)
     assert len(small.d1) <= 2  # the one that the pair differs in, and the one of the gate
 
@@ -53,7 +53,7 @@ def test_what_is_kept_are_neighbours_that_break_the_claim(
 def test_inside_a_claim_records_stay_those_that_it_gives() -> None:
     rows = [(at, f"{at}x") for at in range(6)]
     seen: list[Pair] = []
-    small = shrunk(
+    small = shrink_records(
         Pair(rows, rows[:5]), AddRemoveOne(), lambda p: bool(seen.append(p)), mixes=False
     )
     assert (small.d1, small.d2) == (rows, rows[:5])
@@ -70,7 +70,7 @@ def test_it_ends_where_there_is_no_more_time() -> None:
             raise OutOfTime
         return len(pair.d1) >= 3
 
-    small = shrunk(Pair(list(range(2000)), list(range(1999))), AddRemoveOne(), breaks)
+    small = shrink_records(Pair(list(range(2000)), list(range(1999))), AddRemoveOne(), breaks)
     assert (len(small.d1), left) == (1001, 0)
 
 
@@ -79,6 +79,6 @@ def test_frames_keep_their_columns_and_types() -> None:
         {"city": pd.Categorical(list("abca")), "age": np.array([30, 20, 40, 50], np.int8)}
     )
     pair = Pair(frame, frame.iloc[:3].reset_index(drop=True))
-    small = shrunk(pair, AddRemoveOne(), lambda p: len(p.d1) > len(p.d2))
+    small = shrink_records(pair, AddRemoveOne(), lambda p: len(p.d1) > len(p.d2))
     assert (len(small.d1), len(small.d2)) == (1, 0)
     assert list(small.d2.dtypes) == list(frame.dtypes)

@@ -23,8 +23,7 @@ from pytest_dp.claiming.settings import Settings
 from pytest_dp.data.relations import AddRemoveOne, Pair
 from pytest_dp.pairs import make_pair_source, resolve_promise
 from pytest_dp.proposers import compared_values, widen_source
-from pytest_dp.proposers.constants import constants_of
-from pytest_dp.proposers.odd_values import far_values, missing_values
+from pytest_dp.proposers.interesting_values import constants_of, far_values, missing_values
 from pytest_dp.proposers.turns import datasets_like, pairs_around_turns
 from pytest_dp.running.calling import prepare
 

@@ -22,7 +22,7 @@ def movement(mechanism, d1, d2) -> Movement | None:
     runner = NoiselessRunner(prepare(mechanism, Arguments()))
     movements = Movements(runner)
     with runner.in_place(Deadline(20)):
-        one, other = movements.look(d1, twice=True), movements.look(d2, twice=True)
+        one, other = movements.run_on(d1, twice=True), movements.run_on(d2, twice=True)
         return None if one is None or other is None else movements.between(one, other)
 
 

@@ -19,7 +19,7 @@ from pytest_dp.data.relations import AddRemoveOne, Pair, ReplaceOne
 from pytest_dp.pairs import make_pair_source, resolve_promise
 from pytest_dp.pairs.examples import Examples
 from pytest_dp.pairs.pair_strategies import EditedPairs
-from pytest_dp.pairs.screening import BATCH_PAIRS, Screening, parts_of
+from pytest_dp.pairs.screening import BATCH_PAIRS, Screening, draw_parts
 from pytest_dp.proposers import widen_source
 from pytest_dp.proposers.by_movement import MAX_OPENED, WANTED_PAIRS
 from pytest_dp.running.calling import prepare
@@ -31,7 +31,7 @@ FRAME = pd.DataFrame({"age": [18, 40, 40], "region": ["n", "s", None], "pay": [1
 def test_parts_are_neighbours_inside_the_claim(examples):
     relation = AddRemoveOne()
     bounds = Examples(examples, relation)
-    for pair in islice(parts_of(examples, relation, np.random.default_rng(0)), 100):
+    for pair in islice(draw_parts(examples, relation, np.random.default_rng(0)), 100):
         assert not relation.fault(pair.d1, pair.d2)
         assert bounds.beyond(pair) == ""
         assert pair.difference == "one record removed"
@@ -56,7 +56,7 @@ STRATEGIES = {
 @pytest.mark.parametrize(("strategy", "yields"), STRATEGIES.values(), ids=STRATEGIES)
 def test_screened_pairs_of_a_strategy_are_ones_that_it_yields(strategy, yields, relation):
     relation = {"add_remove_one": AddRemoveOne(), "replace_one": ReplaceOne()}[relation]
-    draws = islice(EditedPairs(strategy, relation=relation).draws(1), 120)
+    draws = islice(EditedPairs(strategy, relation=relation).draw_values(1), 120)
     for drawn in filter(None, draws):
         assert yields(drawn.value.d1)
         assert yields(drawn.value.d2)
