@@ -1,37 +1,26 @@
 """Inputs that take another way at a comparison of the code than all before.
 
-The functions of a copy are compiled anew, so that each comparison records its distance: by how far
-its operands miss its other outcome. What draws of a strategy reach seldom, such as one total of
-many, is reached by steps: a choice of the strategy is changed, and where the distance changes, the
-next step goes as far as that predicts. A *way* is a comparison in the code with one of its two
-outcomes.
+What draws of a strategy reach seldom, such as one total of many, is reached by steps: a choice of
+the strategy is changed, and where the distance of a comparison from its other outcome changes, the
+next step goes as far as that predicts. A *way* is a comparison with one of its two outcomes.
 """
 
 from __future__ import annotations
-import __future__
 
-import ast
-import inspect
 import math
-import operator
-import textwrap
-import types
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from random import Random
 from typing import Any
 
-import numpy as np
 from hypothesis.strategies import SearchStrategy
 
-from pytest_dp.basics.errors import noting_faults
-from pytest_dp.basics.reach import reach
-from pytest_dp.basics.whose_code import is_project_file
 from pytest_dp.pairs.drawing import draw_values, remake_values
 from pytest_dp.pairs.edits import Choices, DrawnValue, Edits, options_beside
 from pytest_dp.pairs.noiseless import NoiselessRunner
+from pytest_dp.proposers.comparisons import Distances, Way
 from pytest_dp.running.calling import Call
 from pytest_dp.running.deadline import Deadline
 
@@ -49,6 +38,9 @@ MAX_PROBED = 12
 """Choices that are moved in one round. With fewer, long inputs take more rounds."""
 EDITS = 8
 """Random edits in each round. With fewer, inputs of another length are hardly tried."""
+TWO_STEPS, SMALL, NEAR = 24, (1, 1, 1, 2, 2, 3, 4, 5, 6, 7), 3
+"""Small steps of two choices at once in each round, their sizes, and how many choices apart these
+are. With fewer, a search stays where no single step comes closer."""
 JOINT_STEPS = [sign * size for size in range(1, 61) for sign in (1, -1)]
 """Steps of one choice that are joined with a step of another. With fewer, fewer lines are met."""
 MAX_JOINT = 16
@@ -62,13 +54,6 @@ MIN_SEEN = 10
 MAX_SECONDS = 10.0
 """Seconds of effort after which a search ends early, of a mechanism that hangs or is slow. With
 more, time is lost on such ones; with less, a busy machine ends other searches."""
-RECORDER = "__pytest_dp_distance__"
-"""Global name under which functions that are compiled anew find the `Distances`."""
-LEAST = 1e-9
-"""Distance of a comparison whose operands are equal, while its outcome is the other one."""
-
-Way = tuple[str, int, int, bool]
-"""File, line, column and outcome of a comparison."""
 
 
 @dataclass(slots=True)
@@ -133,22 +118,27 @@ class Guided:
                 return
             aim.rounds += 1
             start, distance = aim.drawn, aim.distance
-            probes = [(0, 0, start.choices), *self._probes(start)]
-            made = remake_values(self._strategy, [choices for _, _, choices in probes])
+            probes = list(self._probes(start))
+            asked = [start.choices, *(choices for _, _, choices in probes)]
+            first, *made = remake_values(self._strategy, asked)
+            (here,), _ = self._run([first], deadline, is_noted=False)
             found, openings = self._run(made, deadline)
             yield from openings
             steps: list[Choices] = []
             slopes, broken = dict[int, float](), dict[int, float]()
             for (at, by, _), least in zip(probes, found, strict=True):
                 there = least.get(way, math.inf)
-                lost = [far for at_way, far in least.items() if far and found[0].get(at_way) == 0]
-                if by and lost:
+                lost = [far for at_way, far in least.items() if far and here.get(at_way) == 0]
+                if lost and by:
                     broken[at] = min(lost)
                 if by and there != distance:
                     steps += _steps_to_zero(start, at, by, distance, there)
-                    slopes.setdefault(at, by * (there - distance))
-            steps += self._joint_steps(start, slopes, distance)
-            steps += self._joint_steps(start, broken, 0.0)
+                    # Close to the way, one of the two steps shows another slope.
+                    if at not in slopes or self.random.random() < 0.5:
+                        slopes[at] = by * (there - distance)
+            two = [self._move_two(start, list(slopes)) for _ in range(TWO_STEPS * bool(slopes))]
+            two += self._joint_steps(start, slopes, distance)
+            steps = [*two, *self._joint_steps(start, broken, 0.0), *steps]
             steps += [choices for _ in range(EDITS) for choices in self._edit(aim.drawn)]
             _, openings = self._run(remake_values(self._strategy, steps), deadline)
             yield from openings
@@ -185,6 +175,16 @@ class Guided:
             moved = DrawnValue(drawn.value, _move_number(drawn, one, by))
             yield _move_number(moved, other, -round(rest / slopes[other]))
 
+    def _move_two(self, drawn: DrawnValue, places: Sequence[int]) -> Choices:
+        """Return the choices with small steps of two numbers: one at a place, one of any."""
+        numbers = [at for at, choice in enumerate(drawn.choices) if type(choice) in (int, float)]
+        at = self.random.choice(places)
+        near = [by for by in numbers if 0 < abs(by - at) <= NEAR] or numbers
+        other = self.random.choice(near if self.random.random() < 0.5 else places)
+        first, second = (self.random.choice((-1, 1)) * self.random.choice(SMALL) for _ in range(2))
+        moved = DrawnValue(drawn.value, _move_number(drawn, at, first))
+        return _move_number(moved, other, second)
+
     def _edit(self, drawn: DrawnValue) -> Iterator[Choices]:
         """Yield the choices after a random edit; nothing if the edit cannot be made."""
         donor = self.random.choice(self.donors)
@@ -193,9 +193,9 @@ class Guided:
         yield from islice(getattr(edits, name)(), 1)
 
     def _run(
-        self, values: Sequence[DrawnValue | None], deadline: Deadline
+        self, values: Sequence[DrawnValue | None], deadline: Deadline, *, is_noted: bool = True
     ) -> tuple[list[dict[Way, float]], list[tuple[DrawnValue, str]]]:
-        """Run the mechanism on the values, and keep for each way the one that came closest.
+        """Run the mechanism on values; if `is_noted`, keep for each way the one that came closest.
 
         Return the distance of each value from each way (empty for None), and those that take a new
         way, with its place.
@@ -207,7 +207,7 @@ class Guided:
                 self._distances.least = {}
                 if drawn is not None:
                     self._runner.run(drawn.value)
-                    if place := self._note_distances(drawn, self._distances.least):
+                    if is_noted and (place := self._note_distances(drawn, self._distances.least)):
                         openings.append((drawn, place))
                 found.append(self._distances.least)
         return found, openings
@@ -253,148 +253,3 @@ def _move_number(drawn: DrawnValue, at: int, by: float) -> Choices:
     choices = list(drawn.choices)
     choices[at] += by
     return tuple(choices)
-
-
-_COMPARED: dict[str, Callable[[Any, Any], Any]] = {
-    "Lt": operator.lt,
-    "LtE": operator.le,
-    "Gt": operator.gt,
-    "GtE": operator.ge,
-    "Eq": operator.eq,
-    "NotEq": operator.ne,
-    "In": lambda a, b: a in b,
-    "NotIn": lambda a, b: a not in b,
-}
-
-
-class Distances:
-    """The least distance of each way, recorded by functions that are compiled anew."""
-
-    def __init__(self) -> None:
-        self.least: dict[Way, float] = {}
-        """In the runs since this was emptied; 0 for a way that was taken."""
-        self.has_comparisons = False
-        """Whether any function was compiled anew."""
-
-    def record_in(self, copy: Any, original: Any) -> None:
-        """Compile the functions that a copy reaches anew, so that they record distances here.
-
-        Functions that the copy shares with the original stay as they are.
-        """
-        shared = {id(function) for function in _functions(original)}
-        for function in list(_functions(copy)):
-            if id(function) not in shared:
-                with noting_faults("compiling comparisons anew"):
-                    self.has_comparisons |= _compile_anew(function, self)
-
-    def __call__(self, kind: str, file: str, line: int, column: int, a: Any, b: Any) -> Any:
-        """Record how far a comparison is from its other outcome, and return its outcome."""
-        result = _COMPARED[kind](a, b)
-        try:
-            held = np.asarray(result, bool)
-            taken = {bool(held.any()), bool(held.all())}
-        except Exception:  # operands are the user's objects: anything may happen in them
-            return result
-        for way in taken:
-            self.least[file, line, column, way] = 0.0
-        if len(taken) == 1:
-            missed = file, line, column, not taken.pop()
-            distance = _distance(a, b)
-            if distance < self.least.get(missed, math.inf):
-                self.least[missed] = max(distance, LEAST)
-        return result
-
-
-def _distance(a: Any, b: Any) -> float:
-    """Return the least distance of two operands; infinity where they have none.
-
-    Of numbers and arrays: the least absolute difference. Of texts: the letters that differ.
-    """
-    if isinstance(a, str):
-        if isinstance(b, str):
-            return float(sum(x != y for x, y in zip(a, b, strict=False)) + abs(len(a) - len(b)))
-        if isinstance(b, list | tuple | set | frozenset | dict):
-            return min((_distance(a, one) for one in b if isinstance(one, str)), default=math.inf)
-        return math.inf
-    try:
-        with np.errstate(all="ignore"):
-            least = np.abs(np.asarray(a, float) - np.asarray(b, float)).min()
-    except Exception:  # as above
-        return math.inf
-    return float(least) if math.isfinite(least) else math.inf
-
-
-class _Rewriter(ast.NodeTransformer):
-    """Replaces comparisons of two operands by calls of the `Distances`."""
-
-    def __init__(self, file: str) -> None:
-        self._file = file
-
-    def visit_Compare(self, node: ast.Compare) -> ast.AST:
-        """Return a call in place of a comparison of two operands; others unchanged."""
-        self.generic_visit(node)
-        kind = type(node.ops[0]).__name__
-        if len(node.ops) != 1 or kind not in _COMPARED:
-            return node
-        place = (kind, self._file, node.lineno, node.col_offset)
-        arguments: list[ast.expr] = [ast.Constant(value) for value in place]
-        arguments += [node.left, node.comparators[0]]
-        call = ast.Call(ast.Name(RECORDER, ast.Load()), arguments, [])
-        return ast.copy_location(call, node)
-
-
-def _functions(root: Any) -> Iterable[types.FunctionType]:
-    """Yield the functions of the project's code that an object reaches."""
-    for value, _ in reach((root, "")):
-        if type(value) is types.FunctionType and is_project_file(value.__code__.co_filename):
-            yield value
-
-
-def _compile_anew(function: types.FunctionType, distances: Distances) -> bool:
-    """Change a function's code so that its comparisons record distances; return whether it has any.
-
-    Functions without source stay as they are, and so do those whose new code has other names.
-    """
-    code = function.__code__
-    try:
-        lines, _ = inspect.getsourcelines(code)
-        tree = ast.parse(textwrap.dedent("".join(lines)))
-    except (OSError, TypeError, SyntaxError):
-        return False
-    definition = tree.body[0]
-    if not isinstance(definition, ast.FunctionDef) or definition.name != code.co_name:
-        return False
-    if not any(isinstance(node, ast.Compare) for node in ast.walk(definition)):
-        return False
-    _strip_signature(definition)
-    ast.increment_lineno(definition, code.co_firstlineno - 1)
-    outer = ast.parse(f"def outer({', '.join(code.co_freevars)}): pass").body[0]
-    assert isinstance(outer, ast.FunctionDef)
-    outer.body = [_Rewriter(code.co_filename).visit(definition)]
-    module = ast.fix_missing_locations(ast.Module([outer], []))
-    flags = code.co_flags & __future__.annotations.compiler_flag
-    made = compile(module, code.co_filename, "exec", flags, dont_inherit=True)
-    for _ in range(2):  # the outer function, and the one in it
-        made = next(const for const in made.co_consts if type(const) is types.CodeType)
-    same_names = {*made.co_names} - {RECORDER} == {
-        *code.co_names
-    }  # private ones of classes are others
-    if not same_names or made.co_freevars != code.co_freevars:
-        return False
-    if made.co_varnames != code.co_varnames:
-        return False
-    function.__globals__[RECORDER] = distances
-    function.__code__ = made
-    return True
-
-
-def _strip_signature(definition: ast.FunctionDef) -> None:
-    """Remove decorators, defaults and annotations, which the function object holds already."""
-    definition.decorator_list, definition.returns = [], None
-    arguments = definition.args
-    arguments.defaults = []
-    arguments.kw_defaults = [None for _ in arguments.kwonlyargs]
-    every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-    for argument in [*every, arguments.vararg, arguments.kwarg]:
-        if argument is not None:
-            argument.annotation = None

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from pytest_dp.claiming.claim import Arguments
 from pytest_dp.pairs.noiseless import NoiselessRunner
-from pytest_dp.proposers.guided import Distances, Guided
+from pytest_dp.proposers.comparisons import Distances
+from pytest_dp.proposers.guided import Guided
 from pytest_dp.proposers.turns import matching_texts
 from pytest_dp.running.calling import prepare
 from pytest_dp.running.deadline import Deadline
