@@ -1,9 +1,10 @@
 """Explanations of a violation: lines of code that leak, and fields of a record that change nothing.
 
-The mechanism is run on D and D' with the same random numbers, and with some of them replaced. Five
-kinds of checks compare these runs: seeded generators; missing or shared noise; scale against
-movement; values that come too often on one input; and more noise. Each finding holds in the runs;
-if no check finds anything, no line is blamed. The verdict is known by then, and stays unchanged.
+The mechanism is run on D and D' with the same random numbers, and with some of them replaced. The
+checks compare these runs: seeded generators; missing or shared noise; scale against movement;
+values that come too often on one input; lines where runs part; and more noise. Each finding holds
+in the runs; if no check finds anything, no line is blamed. The verdict is known by then, and stays
+unchanged.
 
 Idle fields are fields of the record in which D and D' differ that do not change the output: other
 values are written into them, and the mechanism is run with the same random numbers.
@@ -32,7 +33,7 @@ from pytest_dp.data.equality import key
 from pytest_dp.data.fields import ABSENT, Change, changes, fields_of, record_of, with_field
 from pytest_dp.data.neighbours import Pair
 from pytest_dp.data.record_pool import RecordPool
-from pytest_dp.explain.counted import find_helpful_noise, find_unequal_values
+from pytest_dp.explain.counted import find_helpful_noise, find_parting, find_unequal_values
 from pytest_dp.explain.missing_noise import (
     find_missing_noise,
     find_seeded_generators,
@@ -139,6 +140,7 @@ def _findings(
         compare_with_movement(runs, claim, lower, pairs),
         measure_noise(runs, claim, lower),
         find_unequal_values(runs, claim, lower),
+        find_parting(runs),
         find_helpful_noise(runs, event, claim, lower),
     )
     yield from next((findings for check in checks if (findings := list(check))), ())

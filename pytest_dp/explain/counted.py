@@ -1,7 +1,8 @@
-"""Values that are too likely on one input, and events of which more noise would hide the leak."""
+"""Values that are too likely on one input, lines where runs part, and noise that hides the leak."""
 
 from __future__ import annotations
 
+import linecache
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -9,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pytest_dp.explain.missing_noise import RAISES
+from pytest_dp.explain.missing_noise import RAISES, traced_lines
 from pytest_dp.explain.runs import (
     ABSENT,
     MANY_RUNS,
@@ -22,6 +23,7 @@ from pytest_dp.explain.runs import (
     PairRuns,
     SideRun,
     all_at,
+    changed_leaves,
     find_caller,
     format_draw,
     format_leaf,
@@ -36,6 +38,11 @@ from pytest_dp.running.instrumented import Draw
 from pytest_dp.running.laws import GEOMETRIC, draw_kind_of
 from pytest_dp.running.laws import UNIFORM as UNIFORM_FAMILY
 
+TRACED_RUNS = 80
+"""Runs on the same noise that are traced, which makes each many times slower. More take longer;
+fewer miss lines where runs part seldom."""
+MIN_PARTED = 5
+"""Runs that part at a line, and runs that do not. Fewer may be chance; more: lines are missed."""
 CLEAR_ERRORS = 3.0
 """Standard errors of one count that chance does not explain. More: leaks are not named; fewer:
 chance is."""
@@ -233,3 +240,33 @@ def _shares(
         else:
             shares.append(sum(float(event(output)) for output in outputs) / len(noises))
     return shares[0], shares[1]
+
+
+def find_parting(runs: PairRuns) -> Iterator[Finding]:
+    """Trace runs, and yield the line that they reach exactly if the outputs on D and D' differ.
+
+    Yield nothing if no line is like that, if runs hardly ever or nearly always differ, or if a
+    debugger traces already.
+    """
+    reached: list[dict[Site, None]] = []  # in order
+    differ: list[bool] = []
+    for noise in range(TRACED_RUNS):
+        with traced_lines() as lines:
+            outputs = [runs.run(side, noise) for side in (0, 1)]
+        if not lines:
+            return
+        reached.append(dict.fromkeys(lines))
+        differ.append(bool(changed_leaves(*outputs)))
+    count = sum(differ)
+    if count < MIN_PARTED or TRACED_RUNS - count < MIN_PARTED:
+        return
+    for line in dict.fromkeys(line for lines in reached for line in lines):
+        # How often the lines of comprehensions run says nothing of the path.
+        if not line.function.startswith("<") and [line in lines for lines in reached] == differ:
+            text = (
+                f"with the same random numbers, {count} of {TRACED_RUNS} runs on D or D' reach "
+                f"this line, `{linecache.getline(line.file, line.line).strip()}`. The outputs "
+                "differ in these runs, and in no others"
+            )
+            yield Finding("passing", line, text)
+            return

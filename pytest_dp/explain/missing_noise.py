@@ -122,9 +122,31 @@ def find_missing_noise(runs: PairRuns, claim: Guarantee) -> Iterator[Finding]:
     for line, places in by_line.items():
         others = f". This also holds for {format_places(places[1:])}" if len(places) > 1 else ""
         text = f"{places[0]} {texts[places[0]]}{others}"
-        it = "it" if len(places) == 1 else "them"
-        advice = f"add noise to what decides {format_places(places)}, or do not release {it}"
-        yield Finding("no noise", line, text, certain=True, advice=advice)
+        yield Finding("no noise", line, text, certain=True, advice=_advise(runs, places))
+
+
+_ADVICE_ON_WHOLE = {
+    "list": "release the keys in a fixed order",
+    "len": "release the same keys, or as many entries, for all data",
+}
+"""Advice on the length and on the order of keys of an output, by the function that gives them."""
+
+
+def _advise(runs: PairRuns, places: list[str]) -> str:
+    """Return advice on leaves without noise at `places`, by the kind of the first leaf's values."""
+    whole = _ADVICE_ON_WHOLE.get(places[0].partition("(")[0])
+    if whole:
+        return whole
+    values = [runs.values(side, places[0], 1)[0] for side in (0, 1)]
+    constant = [value for side, value in enumerate(values) if not runs.lines_on(side, places[0])]
+    if any(value in (ABSENT, math.nan, ("NoneType", None)) for value in constant):
+        return "return a number with noise there for all data"
+    if any(format_leaf(value).startswith(RAISES) for value in values):
+        return "return a number with noise in place of the exception"
+    is_number_there = any(isinstance(value, float) for value in values)
+    change = "add noise to" if is_number_there else "let a noisy value decide"
+    them = "it" if len(places) == 1 else "them"
+    return f"{change} {format_places(places)}, or do not release {them}"
 
 
 def _noisy_sides(runs: PairRuns, place: str) -> list[int]:
@@ -269,7 +291,7 @@ def lines_with(runs: PairRuns, side: int, value: Leaf | None, noise: int = 0) ->
                 settings.append((line, name))
             before[key] = now
 
-    with _traced_lines(compare) as lines:
+    with traced_lines(compare) as lines:
         runs.run(side, noise)
     found = [line for line, name in settings if name != _RETURNED or len(settings) == 1]
     return found or lines[-1:]
@@ -305,7 +327,9 @@ def _is(variable: Any, value: Leaf | None) -> bool:
 
 
 @contextmanager
-def _traced_lines(observer: Callable[[Site, Mapping[str, Any]], None]) -> Iterator[list[Site]]:
+def traced_lines(
+    observer: Callable[[Site, Mapping[str, Any]], None] = lambda *_: None,
+) -> Iterator[list[Site]]:
     """Trace the block, and yield a list that gets the project's lines as they run.
 
     `observer` is called after each line, with the line and the variables. The list stays empty

@@ -331,6 +331,7 @@ _REMEDIES = {
     "shared noise": "draw new noise for each number that is released",
     "seeded": "leave the seed to the caller, so that each run has new noise",
     "too far apart": "make this outcome more equally likely on D and D', or claim the larger loss",
+    "passing": "run this line less often, or by a noisy decision; or claim the larger loss",
 }
 """Advice by kind of finding."""
 OTHER_NOISE = (

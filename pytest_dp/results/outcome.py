@@ -52,8 +52,8 @@ class Blame:
         The function that the line is in.
     kind : str
         The kind of bug: ``"too little noise"``, ``"no noise"``, ``"shared noise"``, ``"seeded"``,
-        ``"too far apart"`` (of probabilities); or ``"called"``: the line that asks for the noise
-        of the line before.
+        ``"too far apart"`` (of probabilities), ``"passing"`` (it runs every time that the outputs
+        differ); or ``"called"``: the line that asks for the noise of the line before.
     message : str
         The finding, for people.
     remedy : str

@@ -51,11 +51,18 @@ def bounded(data, rng):
     return len(data) + rng.uniform(-10, 10)  # here
 
 
+@case("passing", "runs on D or D' reach this line, `return len(data)")
+def gate(data, rng):
+    if rng.random() < 0.2:
+        return len(data)  # here
+    return rng.integers(9)
+
+
 @case(
     "no noise",
     "raises ZeroDivisionError: division by... in all of 200 runs. On D it has",
     ([3], []),
-    remedy="add noise to what decides output, or do not release it",
+    remedy="return a number with noise in place of the exception",
 )
 def mean_of_all(data, rng):
     return sum(data) / len(data) + rng.laplace()  # here
