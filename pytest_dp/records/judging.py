@@ -137,7 +137,10 @@ def _text(name: str, value: Any, other: Any) -> str:
         more = f" and {len(own) - 2} more" if len(own) > 2 else ""
         return f"{count}, among them {', '.join(own[:2])}{more}" if own else count
     if isinstance(value, dict):
-        return ", ".join(f"{key}={part!r}" for key, part in value.items()) or "not stated"
+        stated = ", ".join(f"{key}={part!r}" for key, part in value.items() if key != "neighbors")
+        called = value.get("neighbors")
+        given = f"neighbors={called}({stated})" if stated else f"neighbors={called!r}"
+        return given if value else "not stated"
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
     return "not given" if value is None else str(value)
