@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.common import Twins
-from pytest_dp.data import key, rebuilt, records_of
+from pytest_dp.data import key, rebuild, records_of
 
 ADD, REPLACE = "add_remove_one", "replace_one"
 
@@ -78,7 +78,7 @@ def inside(twins: Constrained, *, stated: bool = False) -> Iterator[tuple[Any, A
         if twins.order is not None:
             chosen.sort(key=twins.order)
         if twins.ids is None or len(set(map(twins.ids, chosen))) == len(chosen):
-            datasets[counts] = rebuilt(like, chosen)
+            datasets[counts] = rebuild(like, chosen)
     for counts in examples if stated else datasets:
         for other in _neighbours(counts, twins.neighbors):
             if other in datasets:

@@ -317,7 +317,7 @@ def _compare_with_real_runs(call: Call, losses: Sequence[_PairLoss], deadline: D
     has_returned = False
     for pair, enumerated in known:
         for side, data in enumerate(pair):
-            copied, (copy,) = call.copied(data)
+            copied, (copy,) = call.copy(data)
             with interruptible(deadline, None):
                 outputs = list(copied.draw(copy, CHECKED_RUNS, default_rng(CHECKED_RUNS)))
             has_returned |= not all_raised(outputs)

@@ -11,7 +11,7 @@ from benchmarks.constrained import ZOO
 from benchmarks.constrained_random import kind
 from benchmarks.constrained_truth import inside, loss
 from pytest_dp.claiming.keywords import read_keyword
-from pytest_dp.data import rebuilt, records_of
+from pytest_dp.data import rebuild, records_of
 
 NAMES = [twins.name for twins in ZOO]
 
@@ -33,7 +33,7 @@ def test_a_mechanism_keeps_its_claim_exactly_inside_and_breaks_it_beyond(twins):
         mixed = random.Random(1)
         for data, _ in pairs:
             records = records_of(data)
-            shuffled = rebuilt(data, mixed.sample(records, len(records)))
+            shuffled = rebuild(data, mixed.sample(records, len(records)))
             assert loss(twins, right, data, shuffled) == pytest.approx(0.0)
 
 

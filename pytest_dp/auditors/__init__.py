@@ -24,7 +24,7 @@ from pytest_dp.auditors.session import (
 from pytest_dp.basics.errors import ClaimError, describe_error, invalid, note_fault, pop_noted
 from pytest_dp.claiming.claim import Claim, expand
 from pytest_dp.claiming.settings import Settings, seed_of, settings_for
-from pytest_dp.data.conversion import kind_of, rebuilt
+from pytest_dp.data.conversion import kind_of, rebuild
 from pytest_dp.data.record_relations import OfRecords
 from pytest_dp.declaration import dp_claim
 from pytest_dp.pairs import Pair
@@ -162,7 +162,7 @@ def _with_nobody(session: Session, example: Any) -> list[tuple[Any, Any]]:
     relation = session.claim.promise.relation
     if not isinstance(relation, OfRecords) or relation.keeps_length or not kind_of(example):
         return []
-    nobody = rebuilt(example, [])
+    nobody = rebuild(example, [])
     is_inside = not relation.name.startswith("replace") and session.source.bounds.holds(nobody)
     return [(nobody, nobody)] if is_inside else []
 

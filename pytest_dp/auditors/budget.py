@@ -167,7 +167,7 @@ class Budget:
 
     def bets_deadline(self) -> Deadline:
         """Return the deadline of bets, after which there is time to show a violation."""
-        return self.deadline.sooner(1 - RESERVE)
+        return self.deadline.with_reserve(1 - RESERVE)
 
     def has_time(self, deadline: Deadline, runs: float = 0.0) -> bool:
         """Return whether `runs` runs would end before a deadline; for 0, if it is to come."""

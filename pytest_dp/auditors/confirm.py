@@ -234,7 +234,7 @@ def _refuse_kept_outside(
     for item in pair.inputs:
         written: list[str] = []
         with suppress(CannotCopy, OutOfTime):  # then starts are all that can be told
-            written = sampler.written_files(item, deadline)
+            written = sampler.find_written_files(item, deadline)
         if written:
             raise KeptOutside(f"it reads {written[0]}, which was written while it was audited")
 

@@ -115,7 +115,7 @@ def outputs_of_copies(pair: BrokenPair, deadline: Deadline) -> list[Starts]:
             copies = min(copies, max(MIN_COPIES, int(MAX_NUMBERS / numbers)))
         try:
             drawn = [
-                sampler.afresh(item, runs, (side, number), deadline)
+                sampler.run_afresh(item, runs, (side, number), deadline)
                 for side, item in enumerate(pair.inputs)
             ]
         except OutOfTime:
@@ -149,7 +149,7 @@ def outputs_before(pair: BrokenPair, before: Subject, item: Input) -> Starts:
     with suppress(CannotCopy, OutOfTime):
         while len(starts) < MAX_STARTS:
             key = MAX_STARTS, len(starts)
-            starts.append(before.afresh(item, PROCESS_RUNS, key, deadline))
+            starts.append(before.run_afresh(item, PROCESS_RUNS, key, deadline))
     return starts
 
 
@@ -167,7 +167,7 @@ def outputs_of_processes(pair: BrokenPair) -> list[Starts]:
     try:
         while len(drawn) < processes:
             keyed = [(item, (side, len(drawn), 1)) for side, item in enumerate(pair.inputs)]
-            drawn.append(pair.sampler.forked(keyed, runs, deadline, Start.AS_IT_WAS))
+            drawn.append(pair.sampler.run_forked(keyed, runs, deadline, Start.AS_IT_WAS))
             if any(map(all_raised, drawn[-1])):
                 return []
     except CannotCopy:  # then the others are all that can be told
@@ -197,10 +197,10 @@ def import_dependence(pair: BrokenPair) -> str:
             number = len(drawn)
             keyed = [(item, (number, side, 2)) for side, item in enumerate(pair.inputs)]
             runs = IMPORTED_RUNS if number < IMPORTS else FEW_IMPORTED_RUNS
-            drawn.append(sampler.forked(keyed, runs, deadline, Start.IMPORTED))
+            drawn.append(sampler.run_forked(keyed, runs, deadline, Start.IMPORTED))
             if replayed:
                 soon = budget.confirming_deadline(LEAST_RUNS)
-                here = [sampler.afresh(item, runs, key, soon) for item, key in keyed]
+                here = [sampler.run_afresh(item, runs, key, soon) for item, key in keyed]
                 replayed = all(all(map(same, *both)) for both in zip(here, drawn[-1], strict=True))
             if replayed and not any(map(all_equal, drawn[-1])):
                 return ""

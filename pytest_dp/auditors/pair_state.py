@@ -24,7 +24,7 @@ from pytest_dp.betting.betting_loop import PairState
 from pytest_dp.betting.detector import Binning, Reader, joint_counts
 from pytest_dp.betting.models import Posterior, check_by_itself, fit_model, quantities
 from pytest_dp.claiming.settings import Settings
-from pytest_dp.data import describe, left_out
+from pytest_dp.data import describe, dropped_part_advice
 from pytest_dp.outputs.feature import Feature, leaf
 from pytest_dp.outputs.features import affordable, choose_places
 from pytest_dp.outputs.leaves import opaque_types
@@ -113,7 +113,7 @@ def raise_if_nothing_returned(sampler: Sampler, pool: Pool, first: Any, examples
     if sampler.worked:
         raise used_up(sampler.name, "when it was tried out", raised)
     examples = examples if isinstance(examples, list | tuple) else ()
-    advice = next(filter(None, map(left_out, examples)), "")
+    advice = next(filter(None, map(dropped_part_advice, examples)), "")
     other = next((outcome for outcome in others if outcome.kind != raised.kind), None)
     raise MechanismError(
         f"{sampler.name} raised in all {pool.runs:,} runs, so there is nothing to audit. "

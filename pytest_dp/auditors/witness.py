@@ -101,7 +101,7 @@ class Witness:
     @property
     def pair(self) -> Pair:
         """The pair, the likelier input first."""
-        return self.state.pair if self.sign > 0 else self.state.pair.reversed()
+        return self.state.pair if self.sign > 0 else self.state.pair.reverse()
 
 
 def find_readable_event(

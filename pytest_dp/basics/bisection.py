@@ -11,16 +11,16 @@ MAX_EXCESS = 60.0
 an event is 1e26 times as likely."""
 
 
-def smallest_loss(caught: Callable[[float], bool], eps: float) -> float:
+def smallest_loss(is_caught: Callable[[float], bool], eps: float) -> float:
     """Return the smallest loss above eps, in nats, that is `caught`; infinite if no loss is.
 
     Its relative error is 1e-4.
     """
-    return smallest(caught, eps, eps + 1.0, eps + MAX_EXCESS)
+    return smallest(is_caught, eps, eps + 1.0, eps + MAX_EXCESS)
 
 
 def smallest(
-    caught: Callable[[float], bool],
+    is_caught: Callable[[float], bool],
     low: float,
     high: float,
     limit: float,
@@ -31,11 +31,11 @@ def smallest(
     The search goes up to `high`, then twice as far each time. Returns infinity if no number is
     caught once it is beyond `limit`.
     """
-    while not caught(high):
+    while not is_caught(high):
         if high > limit:
             return math.inf
         low, high = high, 2 * high
-    return bracket(caught, low, high, relative=relative)[1]
+    return bracket(is_caught, low, high, relative=relative)[1]
 
 
 def bracket(

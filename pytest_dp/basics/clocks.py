@@ -69,9 +69,9 @@ class Stopwatch:
     def spent(self) -> float:
         """Return the seconds of effort."""
         computed = (process_seconds() - self._processor) * self._processes
-        return max(computed, self.passed() / WALL_FACTOR)
+        return max(computed, self.wall_seconds() / WALL_FACTOR)
 
-    def passed(self) -> float:
+    def wall_seconds(self) -> float:
         """Return the seconds that have passed."""
         return seconds() - self._wall
 

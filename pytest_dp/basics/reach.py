@@ -88,7 +88,7 @@ def _inside(obj: Any, place: str, foreign: bool) -> Iterator[tuple[Any, str]]:
     if issubclass(kind, (*GENERATORS, types.ModuleType)):
         return
     if kind is types.FunctionType:
-        yield from _of_function(obj, foreign)
+        yield from _objects_of_function(obj, foreign)
     elif kind in (types.MethodType, types.BuiltinMethodType):
         yield obj.__self__, place
         yield getattr(obj, "__func__", None), place
@@ -103,9 +103,9 @@ def _inside(obj: Any, place: str, foreign: bool) -> Iterator[tuple[Any, str]]:
     elif issubclass(kind, np.ndarray):
         yield from _members(np.asarray(obj).flat, place)
     elif issubclass(kind, type):
-        yield from _of_class(obj)
+        yield from _objects_of_class(obj)
     else:
-        yield from _of_object(obj)
+        yield from _objects_of_instance(obj)
 
 
 def _members(values: Iterable[Any], place: str) -> Iterator[tuple[Any, str]]:
@@ -115,7 +115,7 @@ def _members(values: Iterable[Any], place: str) -> Iterator[tuple[Any, str]]:
             yield value, place
 
 
-def _of_function(function: types.FunctionType, foreign: bool) -> Iterator[tuple[Any, str]]:
+def _objects_of_function(function: types.FunctionType, foreign: bool) -> Iterator[tuple[Any, str]]:
     """Yield the variables that a function uses: of closures, defaults, attributes, and globals."""
     if is_library(function.__module__):
         return
@@ -132,12 +132,12 @@ def _of_function(function: types.FunctionType, foreign: bool) -> Iterator[tuple[
         for name in names:
             held: Any = function.__globals__.get(name)
             if issubclass(type(held), types.ModuleType):
-                yield from _of_module(held, names, foreign)
+                yield from _objects_of_module(held, names, foreign)
             elif held is not None:
                 yield held, f"the variable {name}"
 
 
-def _of_module(
+def _objects_of_module(
     module: types.ModuleType, names: list[str], foreign: bool
 ) -> Iterator[tuple[Any, str]]:
     """Yield the variables of these names in a module, and in those of its submodules it names."""
@@ -148,10 +148,10 @@ def _of_module(
         if not issubclass(type(value), types.ModuleType):
             yield value, f"{module.__name__}.{name}"
         elif value.__name__.startswith(f"{module.__name__}."):
-            yield from _of_module(value, names, foreign)
+            yield from _objects_of_module(value, names, foreign)
 
 
-def _of_class(cls: type) -> Iterator[tuple[Any, str]]:
+def _objects_of_class(cls: type) -> Iterator[tuple[Any, str]]:
     """Yield the members of a class and of its bases, apart from those of libraries."""
     for base in type.__getattribute__(cls, "__mro__"):
         if not is_library(base.__module__):
@@ -160,7 +160,7 @@ def _of_class(cls: type) -> Iterator[tuple[Any, str]]:
                     yield getattr(value, "__func__", value), f"{base.__name__}.{name}"
 
 
-def _of_object(instance: Any) -> Iterator[tuple[Any, str]]:
+def _objects_of_instance(instance: Any) -> Iterator[tuple[Any, str]]:
     """Yield an object's class and attributes; of objects of libraries, generators only."""
     cls = type(instance)
     wrapped = inspect.getattr_static(instance, "__wrapped__", None)

@@ -123,42 +123,42 @@ class BlackBox:
         """
         sent = encode_data(self.send, data)
         for name in params:
-            if not self._mentions(name):
+            if not self._has_place_for(name):
                 raise CannotRun(f"params has {name!r}, but {self!r} has no {{{name}}} for it.")
-        if self._mentions("size"):
+        if self._has_place_for("size"):
             answer = self._ask(sent, {**params, "size": 1 if size is None else size})
-            outputs = self._outputs(answer)
+            outputs = self._read_outputs(answer)
             return outputs[0] if size is None and len(outputs) == 1 else outputs
         if size is None:
-            return self._value(self._ask(sent, params))
+            return self._read_output(self._ask(sent, params))
         with ThreadPoolExecutor(self.at_once or os.cpu_count()) as threads:
-            return list(threads.map(lambda _: self._outcome(sent, params), range(size)))
+            return list(threads.map(lambda _: self._run_or_raised(sent, params), range(size)))
 
-    def _outcome(self, sent: bytes, params: Mapping[str, Any]) -> Any:
+    def _run_or_raised(self, sent: bytes, params: Mapping[str, Any]) -> Any:
         """Run the mechanism once and return the output; an error, other than CannotRun, is one."""
         try:
-            return self._value(self._ask(sent, params))
+            return self._read_output(self._ask(sent, params))
         except CannotRun:
             raise
         except Exception as error:  # a function that reads may raise anything
             return Raised.of(error, "".join(traceback.format_exception(error)))
 
-    def _value(self, answer: str) -> Any:
+    def _read_output(self, answer: str) -> Any:
         """Return the output that an answer holds, read as `read` says."""
         if callable(self.read):
             return self.read(answer)
-        return value_of(answer) if self.read == "value" else answer
+        return parse_value(answer) if self.read == "value" else answer
 
-    def _outputs(self, answer: str) -> list[Any]:
+    def _read_outputs(self, answer: str) -> list[Any]:
         """Return the outputs of one answer that holds many: a JSON list, or a line for each."""
         if self.read == "value":
-            value = value_of(answer)
+            value = parse_value(answer)
             if isinstance(value, list):
                 return value
-        return [self._value(line) for line in answer.splitlines()]
+        return [self._read_output(line) for line in answer.splitlines()]
 
     @abstractmethod
-    def _mentions(self, name: str) -> bool:
+    def _has_place_for(self, name: str) -> bool:
         """Return whether a parameter has a place in the request, such as ``{eps}``."""
 
     @abstractmethod
@@ -177,7 +177,7 @@ class Program(BlackBox):
     def __repr__(self) -> str:
         return f"dp_command({on_one_line(list(self.command), SHORT_LENGTH)})"
 
-    def _mentions(self, name: str) -> bool:
+    def _has_place_for(self, name: str) -> bool:
         return any(f"{{{name}}}" in part for part in self.command)
 
     def _ask(self, sent: bytes, params: Mapping[str, Any]) -> str:
@@ -194,7 +194,7 @@ class Program(BlackBox):
             )
         except subprocess.TimeoutExpired as slow:
             last = _last_lines(slow.stderr or b"")
-            raise CannotRun("\n".join([_late(self), *last])) from None
+            raise CannotRun("\n".join([_timeout_message(self), *last])) from None
         except OSError as error:
             raise CannotRun(
                 f"{self!r} cannot be started ({error}). Give the path of a program, absolute or "
@@ -222,7 +222,7 @@ class Service(BlackBox):
         while self._idle:
             self._idle.pop()[1].close()
 
-    def _mentions(self, name: str) -> bool:
+    def _has_place_for(self, name: str) -> bool:
         return f"{{{name}}}" in self.url
 
     def _ask(self, sent: bytes, params: Mapping[str, Any]) -> str:
@@ -238,7 +238,7 @@ class Service(BlackBox):
             text = decode_answer(answer.read(), charset)
         except TimeoutError:
             connection.close()
-            raise CannotRun(_late(self)) from None
+            raise CannotRun(_timeout_message(self)) from None
         except (OSError, HTTPException) as error:
             connection.close()
             raise ConnectionLost(type(error).__name__) from None
@@ -295,7 +295,7 @@ def _is_over(connection: HTTPConnection) -> bool:
     return bool(wait([connection.sock], 0))
 
 
-def _late(box: BlackBox) -> str:
+def _timeout_message(box: BlackBox) -> str:
     """Return the message of a run that gave no answer in time."""
     return (
         f"{box!r} gave no answer in {box.seconds:g} s, so there is no verdict on privacy: how long "
@@ -375,7 +375,7 @@ def decode_answer(answer: bytes, charset: str = "utf-8") -> str:
     return answer.decode(charset, "backslashreplace")
 
 
-def value_of(text: str) -> Any:
+def parse_value(text: str) -> Any:
     """Return the value of a text: JSON, a number, or else the text without the end of its line."""
     with suppress(ValueError, RecursionError):
         return json.loads(text)

@@ -9,9 +9,9 @@ from pytest_dp.data.conversion import (
     Set,
     String,
     Tuple,
+    dropped_part_advice,
     kind_of,
-    left_out,
-    rebuilt,
+    rebuild,
     records_of,
 )
 from pytest_dp.data.describing import describe, describe_record
@@ -30,12 +30,12 @@ from pytest_dp.data.types import register
 __all__ = [
     "describe",
     "describe_record",
+    "dropped_part_advice",
     "ends_first",
     "is_real",
     "key",
     "kind_of",
-    "left_out",
-    "rebuilt",
+    "rebuild",
     "records_of",
 ]
 

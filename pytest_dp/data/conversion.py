@@ -39,10 +39,10 @@ def type_in_words(value: Any) -> str:
     return name if detail in (None, "") else f"{name} named {detail!r}"
 
 
-def left_out(value: Any) -> str:
+def dropped_part_advice(value: Any) -> str:
     """Return advice on a part of a dataset that is no record, such as an index; else ""."""
     data = type_of(value)
-    return data.left_out(value) if data else ""
+    return data.dropped_part_advice(value) if data else ""
 
 
 def records_of(dataset: Any) -> list[Any]:
@@ -54,7 +54,7 @@ def records_of(dataset: Any) -> list[Any]:
     return _type_of_dataset(dataset).records(dataset)
 
 
-def rebuilt(example: Any, records: Sequence[Any]) -> Any:
+def rebuild(example: Any, records: Sequence[Any]) -> Any:
     """Return a dataset like the example, of its type and dtypes, that holds these records instead.
 
     Raises ClaimError if it cannot hold one of them, such as 0.5 in an array of integers.
@@ -63,7 +63,7 @@ def rebuilt(example: Any, records: Sequence[Any]) -> Any:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what is lost is looked at here
-            made = data.rebuilt(example, records)
+            made = data.rebuild(example, records)
         lost = [] if data.unique else _unlike(records, data.records(made))
     except Exception as error:  # whatever the library says
         raise _unfit(example, list(records)) from error
@@ -87,13 +87,13 @@ def length(dataset: Any) -> int:
     return _type_of_dataset(dataset).length(dataset)
 
 
-def taken_rows(dataset: Any, positions: Sequence[int]) -> Any:
+def select_rows(dataset: Any, positions: Sequence[int]) -> Any:
     """Return a new dataset of the rows at these positions of a dataset."""
     data = _type_of_dataset(dataset)
     return data.take_rows(data.join_rows([dataset]), positions)
 
 
-def joined_as(dataset: Any) -> str:
+def join_key(dataset: Any) -> str:
     """Return a text that is equal for datasets of one kind whose rows join without a conversion.
 
     It is empty for a dataset without records.
@@ -112,7 +112,7 @@ def null_of(example: Any, record: Any) -> Any:
     columns = data.columns(example)
     if record is None:
         try:
-            return data.missing(example)
+            return data.missing_record(example)
         except Exception as error:  # whatever the library says
             names = [0] if columns is None else columns
             null: Any = dict.fromkeys(names, 0) if columns is not None else 0
@@ -124,7 +124,7 @@ def null_of(example: Any, record: Any) -> Any:
             ) from error
     if columns is not None and isinstance(record, Mapping) and set(record) == set(columns):
         record = tuple(record[name] for name in columns)
-    return data.records(rebuilt(example, [record]))[0]
+    return data.records(rebuild(example, [record]))[0]
 
 
 def refuse_several_tables(where: str, example: Any, unit: Any) -> None:
@@ -213,10 +213,10 @@ class Collection(DataType):
     def take_rows(self, rows: Any, positions: Sequence[int]) -> Any:
         return self.make(rows[at] for at in positions)
 
-    def rebuilt(self, example: Any, records: Sequence[Any]) -> Any:  # noqa: ARG002
+    def rebuild(self, example: Any, records: Sequence[Any]) -> Any:  # noqa: ARG002
         return self.make(records)
 
-    def missing(self, example: Any) -> Any:  # noqa: ARG002
+    def missing_record(self, example: Any) -> Any:  # noqa: ARG002
         return None
 
 
@@ -265,10 +265,10 @@ class String(Collection):
     def take_rows(self, rows: Any, positions: Sequence[int]) -> str:
         return "".join(rows[at] for at in positions)
 
-    def rebuilt(self, example: Any, records: Sequence[Any]) -> str:  # noqa: ARG002
+    def rebuild(self, example: Any, records: Sequence[Any]) -> str:  # noqa: ARG002
         return "".join(records)
 
-    def missing(self, example: Any) -> Any:  # noqa: ARG002
+    def missing_record(self, example: Any) -> Any:  # noqa: ARG002
         raise TypeError("every character is one")
 
 
@@ -316,17 +316,17 @@ class Columns(DataType):
     def take_rows(self, rows: Any, positions: Sequence[int]) -> Any:
         return {name: data.take_rows(column, positions) for name, (data, column) in rows.items()}
 
-    def rebuilt(self, example: Any, records: Sequence[Any]) -> Any:
+    def rebuild(self, example: Any, records: Sequence[Any]) -> Any:
         for record in records:
             if len(record) != len(example):
                 raise ValueError(record)
         return {
-            name: _type_of_dataset(column).rebuilt(column, [record[at] for record in records])
+            name: _type_of_dataset(column).rebuild(column, [record[at] for record in records])
             for at, (name, column) in enumerate(example.items())
         }
 
-    def missing(self, example: Any) -> Any:
-        return tuple(_type_of_dataset(column).missing(column) for column in example.values())
+    def missing_record(self, example: Any) -> Any:
+        return tuple(_type_of_dataset(column).missing_record(column) for column in example.values())
 
 
 def column_lengths(value: dict[Any, Any]) -> list[int] | None:

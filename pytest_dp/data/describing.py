@@ -89,19 +89,19 @@ class Visitor:
     def join_texts(self, texts: Iterable[str]) -> str:
         return ", ".join(texts)
 
-    def several(self, values: Iterable[Any], depth: int) -> str:
+    def join_values(self, values: Iterable[Any], depth: int) -> str:
         return self.join_texts(self.text(value, depth) for value in values)
 
-    def named(self, values: Mapping[str, Any], depth: int) -> str:
+    def join_named(self, values: Mapping[str, Any], depth: int) -> str:
         return self.join_texts(
             f"{name}={self.text(value, depth)}" for name, value in values.items()
         )
 
     def as_list(self, value: Any, depth: int) -> str:
-        return f"[{self.several(value, depth)}]"
+        return f"[{self.join_values(value, depth)}]"
 
     def as_tuple(self, value: Any, depth: int) -> str:
-        return f"({self.several(value, depth)}{',' if len(value) == 1 else ''})"
+        return f"({self.join_values(value, depth)}{',' if len(value) == 1 else ''})"
 
     def as_set(self, value: Any, depth: int) -> str:
         """Return a set as text, sorted, as its order of iteration differs between processes."""
@@ -116,7 +116,7 @@ class Visitor:
         return self.other(value, depth)
 
     def record(self, value: Any, given: Mapping[str, Any], depth: int) -> str:
-        return f"{self.name(type(value))}({self.named(given, depth)})"
+        return f"{self.name(type(value))}({self.join_named(given, depth)})"
 
     def name(self, kind: type) -> str:
         return kind.__name__
@@ -190,7 +190,7 @@ class Describer(Visitor):
         note = "" if depth else f" ({plural(n, 'record')})"
         room = self.width - len(opening + closing + note) - len("... ")
         part = Describer(max((room - len(", ")) // 2, 3))  # so that the first and the last one fit
-        ahead, end = _ends(value, data, n, self.width)
+        ahead, end = _first_and_last(value, data, n, self.width)
         last = "".join(part.text(record, depth + 1) for record in end)
         texts = (part.text(record, depth + 1) for record in ahead)
         shown = _as_many_as_fit(texts, room - len(last))
@@ -213,7 +213,7 @@ class Describer(Visitor):
         return f"{opening}{self.join_texts(inside)}{comma}{closing}", closing
 
 
-def _ends(value: Any, data: DataType, n: int, limit: int) -> tuple[list[Any], list[Any]]:
+def _first_and_last(value: Any, data: DataType, n: int, limit: int) -> tuple[list[Any], list[Any]]:
     """Return the first of `n` records, at most `limit`, and the last record."""
     if data.unique:
         records = data.records(value)

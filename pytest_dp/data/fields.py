@@ -173,7 +173,7 @@ def align_records(rows1: Sequence[Any], rows2: Sequence[Any]) -> list[tuple[int,
     ]
 
 
-def changes(d1: Any, d2: Any) -> list[Change] | None:
+def changed_records(d1: Any, d2: Any) -> list[Change] | None:
     """Return the records in which two datasets of one type differ; None for other objects.
 
     A record that only D has is paired with one that only D' has: that with most fields in common.
@@ -226,14 +226,14 @@ def record_of(dataset: Any, record: Any) -> Any:
     return dict(zip(columns, record, strict=True))
 
 
-def parts(before: Any, after: Any, depth: int = 0) -> Iterator[tuple[str, Any, Any]]:
+def value_differences(before: Any, after: Any, depth: int = 0) -> Iterator[tuple[str, Any, Any]]:
     """Yield the differences inside of two values: the Python subscript, and both parts there."""
     if key(before) == key(after):
         return
     for place, one, other in _inside(before, after, depth) or [("", ABSENT, ABSENT)]:
         if not place:
             yield place, before, after
-        for inner, *both in parts(one, other, depth + 1) if place else ():
+        for inner, *both in value_differences(one, other, depth + 1) if place else ():
             yield f"{place}{inner}", *both
 
 
@@ -241,7 +241,7 @@ def _inside(before: Any, after: Any, depth: int) -> list[tuple[str, Any, Any]]:
     """Return the parts of two values that differ; empty if they differ as a whole."""
     if type(before) is str and type(after) is str and len(before + after) > LABEL_LENGTH:
         lines = before.splitlines(), after.splitlines()
-        others = (changes(*lines) if min(map(len, lines)) > 1 else None) or []
+        others = (changed_records(*lines) if min(map(len, lines)) > 1 else None) or []
         return [(f".splitlines()[{line.at}]", line.before, line.after) for line in others]
     if type(before) is not type(after) or isinstance(before, str) or depth > MAX_DEPTH:
         return []
@@ -257,7 +257,7 @@ def _inside(before: Any, after: Any, depth: int) -> list[tuple[str, Any, Any]]:
     if not isinstance(before, list) and mine.keys() == theirs.keys() and None not in mine:
         places = [f".{name}" if isinstance(name, str) else f"[{name!r}]" for name in mine]
         return list(zip(places, mine.values(), theirs.values(), strict=True))
-    data, found = type_of(before), changes(before, after)
+    data, found = type_of(before), changed_records(before, after)
     if data is None or not found:
         return []
     is_row = isinstance(before, list) and len(before) == len(after)

@@ -47,7 +47,7 @@ class NumpyArray(OfLibrary):
         # NumPy takes an empty list of indices for one of floats.
         return rows[list(positions)] if positions else rows[:0].copy()
 
-    def rebuilt(self, example: Any, records: Sequence[Any]) -> Any:
+    def rebuild(self, example: Any, records: Sequence[Any]) -> Any:
         numpy = self.module
         shape = (len(records), *example.shape[1:])
         if example.dtype.kind == "O":
@@ -59,7 +59,7 @@ class NumpyArray(OfLibrary):
             return numpy.array(list(records), dtype=example.dtype.kind).reshape(shape)
         return numpy.array(list(records), dtype=example.dtype).reshape(shape)
 
-    def missing(self, example: Any) -> Any:
+    def missing_record(self, example: Any) -> Any:
         numpy = self.module
         missing = numpy.empty(example.shape[1:], dtype=example.dtype)
         _blank(missing, numpy)
@@ -116,7 +116,7 @@ class _Pandas(OfLibrary):
         dtypes = value.dtypes if value.ndim > 1 else [value.dtype]
         return self.detail(value), list(map(repr, dtypes)), repr(index.dtype), labels
 
-    def left_out(self, value: Any) -> str:
+    def dropped_part_advice(self, value: Any) -> str:
         if isinstance(value.index, self.module.RangeIndex):
             return ""
         return "Neighbours have the index 0, 1, ... If the index holds data, write .reset_index()."
@@ -156,7 +156,7 @@ class DataFrame(_Pandas, _Table):
         columns = [value.iloc[:, at].tolist() for at in range(len(value.columns))]
         return list(zip(*columns, strict=True)) if columns else [()] * len(value)
 
-    def rebuilt(self, example: Any, records: Sequence[Any]) -> Any:
+    def rebuild(self, example: Any, records: Sequence[Any]) -> Any:
         pandas = self.module
         columns = [
             pandas.Series([record[at] for record in records], dtype=dtype)
@@ -168,7 +168,7 @@ class DataFrame(_Pandas, _Table):
         made.columns = example.columns
         return made
 
-    def missing(self, example: Any) -> Any:
+    def missing_record(self, example: Any) -> Any:
         return tuple(self._missing(dtype) for dtype in example.dtypes)
 
     def source(self, value: Any, writer: Writer) -> str:
@@ -184,10 +184,10 @@ class Series(_Series, _Pandas):
 
     name, brackets = "Series", ("Series([", "])")
 
-    def rebuilt(self, example: Any, records: Sequence[Any]) -> Any:
+    def rebuild(self, example: Any, records: Sequence[Any]) -> Any:
         return self.module.Series(list(records), dtype=example.dtype, name=example.name)
 
-    def missing(self, example: Any) -> Any:
+    def missing_record(self, example: Any) -> Any:
         return self._missing(example.dtype)
 
     def source(self, value: Any, writer: Writer) -> str:
@@ -223,14 +223,14 @@ class PolarsFrame(_Polars, _Table):
     def records(self, value: Any) -> list[Any]:
         return list(value.rows())
 
-    def rebuilt(self, example: Any, records: Sequence[Any]) -> Any:
+    def rebuild(self, example: Any, records: Sequence[Any]) -> Any:
         columns = [
             self.module.Series(name, [record[at] for record in records], dtype=dtype, strict=True)
             for at, (name, dtype) in enumerate(example.schema.items())
         ]
         return self.module.DataFrame(columns)
 
-    def missing(self, example: Any) -> Any:
+    def missing_record(self, example: Any) -> Any:
         return (None,) * example.width
 
     def source(self, value: Any, writer: Writer) -> str:
@@ -247,10 +247,10 @@ class PolarsSeries(_Series, _Polars):
     def content(self, value: Any) -> str:
         return str(value.dtype)
 
-    def rebuilt(self, example: Any, records: Sequence[Any]) -> Any:
+    def rebuild(self, example: Any, records: Sequence[Any]) -> Any:
         return self.module.Series(example.name, list(records), dtype=example.dtype, strict=True)
 
-    def missing(self, example: Any) -> Any:  # noqa: ARG002
+    def missing_record(self, example: Any) -> Any:  # noqa: ARG002
         return None
 
     def source(self, value: Any, writer: Writer) -> str:
@@ -280,7 +280,7 @@ class ArrowTable(_Table):
     def take_rows(self, rows: Any, positions: Sequence[int]) -> Any:
         return rows.take(self.module.array(positions, type=self.module.int64()))
 
-    def rebuilt(self, example: Any, records: Sequence[Any]) -> Any:
+    def rebuild(self, example: Any, records: Sequence[Any]) -> Any:
         columns = []
         for at, field in enumerate(example.schema):
             cells = [record[at] for record in records]
@@ -289,7 +289,7 @@ class ArrowTable(_Table):
             columns.append(self.module.array(cells, type=field.type))
         return self.module.Table.from_arrays(columns, schema=example.schema)
 
-    def missing(self, example: Any) -> Any:
+    def missing_record(self, example: Any) -> Any:
         full = [field.name for field in example.schema if not field.nullable]
         if full:
             raise TypeError(f"the column {full[0]!r} has none")

@@ -66,7 +66,7 @@ class Pair:
             known.get(id(data)) or digest((data, dict(self.params))) for data in (self.d1, self.d2)
         )
 
-    def reversed(self) -> Pair:
+    def reverse(self) -> Pair:
         """Return the pair of D' and D."""
         words = (_OPPOSITE.get(word, word) for word in self.difference.split(" "))
         difference = self.opposite or " ".join(words)
@@ -97,13 +97,13 @@ class Relation(ABC):
         return self.name
 
     @property
-    def said(self) -> dict[str, Any]:
+    def arguments(self) -> dict[str, Any]:
         """The arguments of a claim that belong to the relation, besides its name."""
         return {}
 
     def __str__(self) -> str:
         """Return the keyword ``neighbors=`` of a claim, with its value."""
-        said = self.said
+        said = self.arguments
         return (
             f"neighbors={Neighbors(self.name, **said) if said else argument_text(self.neighbors)}"
         )
@@ -120,7 +120,7 @@ class Relation(ABC):
         """The label of the relation in the id of a test."""
         return "-".join(
             value if isinstance(value, str) else argument_text(value)
-            for value in (self.neighbors, *self.said.values())
+            for value in (self.neighbors, *self.arguments.values())
         )
 
     def check(self, dataset: Any) -> str:  # noqa: ARG002  what only some relations ask

@@ -140,7 +140,7 @@ class SourceWriter(Visitor):
         if isinstance(value, Enum):
             return f"{self.name(kind)}.{value.name}"
         if isinstance(value, tuple) and hasattr(value, "_asdict"):
-            return f"{self.name(kind)}({self.named(value._asdict(), depth)})"
+            return f"{self.name(kind)}({self.join_named(value._asdict(), depth)})"
         library = kind.__module__.partition(".")[0]
         numeric = library == "numpy" and value.dtype.kind in "biufcMm"
         plain = library in sys.stdlib_module_names and isinstance(value, _BY_REPR)
@@ -149,7 +149,7 @@ class SourceWriter(Visitor):
         raise NoSource(value)
 
     def neighbors(self, value: Neighbors, depth: int) -> str:
-        return f"{self.of('pytest_dp')}.{value.name}({self.named(value.said, depth)})"
+        return f"{self.of('pytest_dp')}.{value.name}({self.join_named(value.said, depth)})"
 
     kinds = ((Neighbors, neighbors),)
 

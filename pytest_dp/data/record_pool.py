@@ -6,7 +6,7 @@ from collections.abc import Hashable, Sequence
 from itertools import accumulate, chain, islice, pairwise
 from typing import Any
 
-from pytest_dp.data.conversion import length, rebuilt
+from pytest_dp.data.conversion import length, rebuild
 from pytest_dp.data.equality import digest, equality_key, key
 from pytest_dp.data.ordering import ends_first
 from pytest_dp.data.types import DataType, type_of
@@ -81,7 +81,7 @@ class RecordPool:
             return self._type.take_rows(self._rows, natives)
         # Added records come from no dataset, and are converted to the types of the example.
         parts = [self._type.take_rows(self._rows, natives)] if natives else []
-        added_rows = rebuilt(self.example, [self.records[at] for at in added])
+        added_rows = rebuild(self.example, [self.records[at] for at in added])
         rows = self._type.join_rows([*parts, added_rows])
         place = {at: len(natives) + row for row, at in enumerate(added)}
         native_rows = iter(range(len(natives)))
@@ -90,7 +90,7 @@ class RecordPool:
             order += [place[at]] if at in place else islice(native_rows, len(self._span(at)))
         return self._type.take_rows(rows, order)
 
-    def kept(self, positions: Positions) -> Positions:
+    def drop_gaps(self, positions: Positions) -> Positions:
         """Return the positions without gaps: those of which the pool has the records."""
         return positions
 
@@ -147,7 +147,7 @@ class ThinPool(RecordPool):
             self.records[at] = record
             self.same[at] = self._enter(record, at)
 
-    def kept(self, positions: Positions) -> Positions:
+    def drop_gaps(self, positions: Positions) -> Positions:
         return tuple(at for at in positions if at not in self.gaps)
 
     def length(self, positions: Positions) -> int:

@@ -57,7 +57,7 @@ class OfRecords(Relation):
     """What examples have to hold so that pairs follow from them, in words."""
 
     @property
-    def said(self) -> dict[str, Any]:
+    def arguments(self) -> dict[str, Any]:
         group = self.group if self.group > 1 else None
         said = {"unit": self.unit, "rows": self.rows, "group": group}
         return self._record() | {name: value for name, value in said.items() if value is not None}
@@ -169,7 +169,7 @@ class OfRecords(Relation):
 
     def pair_of(self, d1: Any, d2: Any, steps: Sequence[Step]) -> Pair:
         """Return a pair whose difference describes the steps from D to D'."""
-        back = [step.reversed() for step in steps]
+        back = [step.reverse() for step in steps]
         return Pair(
             d1, d2, difference_in_words(steps, self.verbs), difference_in_words(back, self.verbs)
         )
@@ -179,14 +179,14 @@ class OfRecords(Relation):
         pool = RecordPool([dataset])
         offered = tuple(map(pool.add, records))
         d1 = pool.dataset(positions)
-        made = self.moves(pool, positions, [offered])
+        made = self.neighbour_positions(pool, positions, [offered])
         known, content = [pool.content(positions)], key(d1)
         for moved, steps in distinct(made, lambda one: pool.content(one[0]), known):
             d2 = pool.dataset(moved)
             if key(d2) != content:  # a new record may turn into one that is there: 1 into 1.0
                 yield self.pair_of(d1, d2, steps)
 
-    def moves(
+    def neighbour_positions(
         self, pool: RecordPool, positions: Positions, sources: Sequence[Positions]
     ) -> Iterator[tuple[Positions, tuple[Step, ...]]]:
         """Yield the positions of each neighbour, with the steps that lead to it; some may repeat.
@@ -194,7 +194,7 @@ class OfRecords(Relation):
         `sources` are datasets whose records, or units, may come into the neighbour.
         """
         units = self._units(pool)
-        new = units.new(sources)
+        new = units.new_members(sources)
 
         def walk(
             positions: Positions, left: int, done: tuple[Step, ...], out: Keys, into: Keys
@@ -205,15 +205,15 @@ class OfRecords(Relation):
             known: set[tuple[Keys, Keys]] = set()
             yield from in_turn(
                 walk(move.positions, left - 1, (*done, move.step), *keys)
-                for move in self._moves(units, positions, new)
-                if self._leads_away(keys := _changes(move, out, into), known)
+                for move in self._unit_changes(units, positions, new)
+                if self._note_if_new(keys := _extend_keys(move, out, into), known)
             )
 
         return walk(positions, self.group, (), (), ())
 
-    def part(self, pool: RecordPool, positions: Positions) -> Positions:
+    def representative_positions(self, pool: RecordPool, positions: Positions) -> Positions:
         """Return the positions of few representative records, or of all rows of few units."""
-        return self._units(pool).part(positions)
+        return self._units(pool).representative_positions(positions)
 
     def members(self, pool: RecordPool, positions: Positions) -> Iterator[Member]:
         """Yield the records or units of a dataset, those with extreme rows first."""
@@ -222,7 +222,7 @@ class OfRecords(Relation):
     def _units(self, pool: RecordPool) -> Members:
         return Members(pool, self._null_in(pool), self.unit, self.rows)
 
-    def _leads_away(self, keys: tuple[Keys, Keys], known: set[tuple[Keys, Keys]]) -> bool:
+    def _note_if_new(self, keys: tuple[Keys, Keys], known: set[tuple[Keys, Keys]]) -> bool:
         """Return whether a step leads further away from D, to a new neighbour; remember that."""
         if self.group == 1:
             return True
@@ -234,13 +234,13 @@ class OfRecords(Relation):
         return fresh
 
     @abstractmethod
-    def _moves(
+    def _unit_changes(
         self, units: Members, positions: Positions, new: Sequence[Member]
     ) -> Iterator[UnitChange]:
         """Yield the changes of one unit that lead to a neighbour, those of extreme rows first."""
 
 
-def _changes(move: UnitChange, out: Keys, into: Keys) -> tuple[Keys, Keys]:
+def _extend_keys(move: UnitChange, out: Keys, into: Keys) -> tuple[Keys, Keys]:
     """Return the keys of the units that left and of those that came in, after one more change."""
     left, came = move.left, move.came
     if left and came and left.key == came.key:  # other rows of its own
@@ -261,7 +261,7 @@ class AddRemoveOne(OfRecords):
         what = self._difference_words("exactly one record", "all rows of exactly one unit")
         return f"D' is D with {what} removed or added, in any order"
 
-    def _moves(
+    def _unit_changes(
         self, units: Members, positions: Positions, new: Sequence[Member]
     ) -> Iterator[UnitChange]:
         rounds = units.rounds(positions)
@@ -299,14 +299,14 @@ class ReplaceOne(OfRecords):
         both = zip(gone, new, strict=True)
         return replaced + [Step(a.unit, a.rows, b.by, b.by_rows) for a, b in both]
 
-    def _moves(
+    def _unit_changes(
         self, units: Members, positions: Positions, new: Sequence[Member]
     ) -> Iterator[UnitChange]:
         rounds = units.rounds(positions)
         if self.unit is None:
             new = units.addable(rounds, new)
         for leaving, offered in chain.from_iterable(diagonally(members, new) for members in rounds):
-            for coming in units.instead(leaving, offered, positions):
+            for coming in units.replacements(leaving, offered, positions):
                 yield UnitChange(
                     exchange_positions(positions, leaving.at, coming.at), leaving, coming
                 )
@@ -342,7 +342,7 @@ class ReplaceSpecial(OfRecords):
     def _null_in(self, pool: RecordPool) -> int:
         return pool.add(self._null(pool.example))
 
-    def _moves(
+    def _unit_changes(
         self, units: Members, positions: Positions, new: Sequence[Member]
     ) -> Iterator[UnitChange]:
         pool = units.pool

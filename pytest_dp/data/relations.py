@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Any
 
 from pytest_dp.basics.errors import ClaimError
-from pytest_dp.data.conversion import kind_of, rebuilt, records_of
+from pytest_dp.data.conversion import kind_of, rebuild, records_of
 from pytest_dp.data.describing import describe
 from pytest_dp.data.equality import equality_key, key
 from pytest_dp.data.neighbours import (
@@ -75,7 +75,7 @@ class OfQueries(Relation):
             return different_kinds(d1, d2)
         if len(d1) != len(d2):
             return f"their lengths are {len(d1)} and {len(d2)}"
-        moved = _moves(d1, d2)
+        moved = _answer_differences(d1, d2)
         if not any(moved):
             return "no answer differs"
         at = max(range(len(moved)), key=moved.__getitem__)
@@ -85,12 +85,12 @@ class OfQueries(Relation):
 
     def pairs(self, dataset: Any, records: Sequence[Any] = ()) -> Iterator[Pair]:  # noqa: ARG002
         answers = records_of(dataset)
-        d1 = rebuilt(dataset, answers)
+        d1 = rebuild(dataset, answers)
 
         def moved() -> Iterator[Any]:
             for steps in self._steps(len(answers)):
                 with suppress(ClaimError):  # such as -1 in an array of unsigned integers
-                    yield rebuilt(dataset, [a + b for a, b in zip(answers, steps, strict=True)])
+                    yield rebuild(dataset, [a + b for a, b in zip(answers, steps, strict=True)])
 
         pairs = (self.pair(d1, d2) for d2 in distinct(moved(), known=[key(d1)]))
         return filter(None, pairs)  # not always: inf + 1 is inf
@@ -118,7 +118,7 @@ class OneQuery(OfQueries):
 
     def between(self, d1: Any, d2: Any) -> Pair | str:
         found = super().between(d1, d2)
-        moved = [] if isinstance(found, str) else list(filter(None, _moves(d1, d2)))
+        moved = [] if isinstance(found, str) else list(filter(None, _answer_differences(d1, d2)))
         if len(moved) > 1:
             return f"{len(moved)} answers differ"
         return Pair(d1, d2, f"one answer moved by {moved[0]:g}") if moved else found
@@ -148,7 +148,7 @@ class AllQueries(OfQueries):
             yield [steps[at] if index == at else -steps[at] for index in range(n)]
 
 
-def _moves(d1: Any, d2: Any) -> list[float]:
+def _answer_differences(d1: Any, d2: Any) -> list[float]:
     """Return by how much each answer differs."""
     answers = zip(records_of(d1), records_of(d2), strict=False)
     # The smaller from the larger: unsigned integers would wrap around, and inf - inf is NaN.
@@ -186,7 +186,7 @@ class OfFunction(Relation):
     example = "([1, 0], [1])"
 
     @property
-    def called(self) -> str:
+    def shown_name(self) -> str:
         """The function's name."""
         return str(getattr(self.function, "__name__", "the function"))
 
@@ -195,7 +195,7 @@ class OfFunction(Relation):
         return self.function
 
     def _pair(self, d1: Any, d2: Any) -> Pair:
-        return Pair(d1, d2, f"neighbours by {self.called}")
+        return Pair(d1, d2, f"neighbours by {self.shown_name}")
 
 
 class Neighbours(OfFunction):
@@ -205,7 +205,7 @@ class Neighbours(OfFunction):
 
     @property
     def required(self) -> str:
-        return f"{self.called}(D) yields D', or {self.called}(D') yields D"
+        return f"{self.shown_name}(D) yields D', or {self.shown_name}(D') yields D"
 
     def between(self, d1: Any, d2: Any) -> Pair | str:
         taken = []
@@ -214,7 +214,9 @@ class Neighbours(OfFunction):
             if any(equality_key(neighbour) == wanted for neighbour in neighbours):
                 return self._pair(d1, d2)
             taken.append(f"{len(neighbours)}")
-        return f"{self.called} yields {taken[0]} neighbours of D and {taken[1]} of D', not these"
+        return (
+            f"{self.shown_name} yields {taken[0]} neighbours of D and {taken[1]} of D', not these"
+        )
 
     def pairs(self, dataset: Any, records: Sequence[Any] = ()) -> Iterator[Pair]:  # noqa: ARG002
         """Yield the pairs of the dataset with each input that the function yields.
@@ -225,7 +227,7 @@ class Neighbours(OfFunction):
         return (self._pair(dataset, other) for other in distinct(self._neighbours_of(dataset)))
 
     def _neighbours_of(self, dataset: Any) -> Iterator[Any]:
-        call = f"neighbors={self.called}"
+        call = f"neighbors={self.shown_name}"
         kind, content = kind_of(dataset), key(dataset)
         returned = _answer(
             self.function, (dataset,), call, "returns its neighbours, or yields them"
@@ -264,12 +266,12 @@ class Predicate(OfFunction):
 
     @property
     def required(self) -> str:
-        return f"{self.called}(D, D') or {self.called}(D', D) is true"
+        return f"{self.shown_name}(D, D') or {self.shown_name}(D', D) is true"
 
     def between(self, d1: Any, d2: Any) -> Pair | str:
         if self._are_neighbours(d1, d2) or self._are_neighbours(d2, d1):
             return self._pair(d1, d2)
-        return f"{self.called} says no"
+        return f"{self.shown_name} says no"
 
     def pairs(self, dataset: Any, records: Sequence[Any] = ()) -> Iterator[Pair]:
         """Yield pairs that differ in one record, and that the function accepts.
@@ -282,14 +284,14 @@ class Predicate(OfFunction):
             candidates = in_turn(relation.pairs(dataset, offered) for relation in relations)
         else:
             candidates = (Pair(dataset, other) for other in records if key(other) != key(dataset))
-        return self.accepted(candidates)
+        return self.filter_pairs(candidates)
 
-    def accepted(self, pairs: Iterator[Pair]) -> Iterator[Pair]:
+    def filter_pairs(self, pairs: Iterator[Pair]) -> Iterator[Pair]:
         """Yield the pairs that the function accepts; end after `MAX_ATTEMPTS` others in a row."""
         return accept_until(pairs, lambda pair: self.pair(pair.d1, pair.d2), MAX_ATTEMPTS)
 
     def _are_neighbours(self, d1: Any, d2: Any) -> bool:
-        call = f"neighbors={self.called}"
+        call = f"neighbors={self.shown_name}"
         answer = _answer(self.function, (d1, d2), call, "returns whether they are neighbours")
         try:
             return bool(answer)

@@ -61,7 +61,7 @@ class DataType(ABC):
         """Return the properties of an object besides its class and its records."""
         return self.detail(value)
 
-    def left_out(self, value: Any) -> str:  # noqa: ARG002
+    def dropped_part_advice(self, value: Any) -> str:  # noqa: ARG002
         """Return what to do if a part of an object, which its neighbours lack, holds data."""
         return ""
 
@@ -101,11 +101,11 @@ class DataType(ABC):
         """Return the dataset of the rows at these positions, always a new object."""
 
     @abstractmethod
-    def rebuilt(self, example: Any, records: Sequence[Any]) -> Any:
+    def rebuild(self, example: Any, records: Sequence[Any]) -> Any:
         """Return a dataset like the example with other records, which it may convert."""
 
     @abstractmethod
-    def missing(self, example: Any) -> Any:
+    def missing_record(self, example: Any) -> Any:
         """Return a record of missing values.
 
         If there are none, it raises any exception, with the type that has none as its text.

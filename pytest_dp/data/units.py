@@ -62,7 +62,7 @@ class Step(NamedTuple):
         """The name of the unit; empty for a record."""
         return self.unit or self.by
 
-    def reversed(self) -> Step:
+    def reverse(self) -> Step:
         """Return the step from D' to D."""
         return Step(self.by, self.by_rows, self.unit, self.rows)
 
@@ -173,7 +173,7 @@ class Members:
             return extreme
         return list(dict.fromkeys(in_turn((rising[::-1], rising, extreme))))
 
-    def new(self, sources: Sequence[Positions]) -> list[Member]:
+    def new_members(self, sources: Sequence[Positions]) -> list[Member]:
         """Return the different members of datasets at these positions, to be added elsewhere."""
         same = self.pool.same
         if self._unit is None:
@@ -198,7 +198,7 @@ class Members:
         held = {member.key for members in rounds for member in members}
         return [member for member in new if member.key not in held]
 
-    def instead(self, leaving: Member, coming: Member, positions: Positions) -> list[Member]:
+    def replacements(self, leaving: Member, coming: Member, positions: Positions) -> list[Member]:
         """Return the members that may replace a unit: another one, or that one's rows as its own.
 
         The rows of the other unit are added to the pool as records of the unit that leaves.
@@ -218,7 +218,7 @@ class Members:
                 options.append(Member(leaving.key, at, leaving.name))
         return options
 
-    def part(self, positions: Positions) -> Positions:
+    def representative_positions(self, positions: Positions) -> Positions:
         """Return the positions of representative rows of a large dataset, in their order.
 
         Of units, they are all rows: of the largest units, and of those of representative rows.

@@ -30,7 +30,7 @@ from pytest_dp.basics.errors import ClaimError
 from pytest_dp.data import kind_of, records_of
 from pytest_dp.data.conversion import length
 from pytest_dp.data.equality import key
-from pytest_dp.data.fields import ABSENT, Change, changes, fields_of, record_of, with_field
+from pytest_dp.data.fields import ABSENT, Change, changed_records, fields_of, record_of, with_field
 from pytest_dp.data.neighbours import Pair
 from pytest_dp.data.record_pool import RecordPool
 from pytest_dp.explain.counted import find_helpful_noise, find_parting, find_unequal_values
@@ -286,7 +286,7 @@ def _the_change(pair: Pair) -> Change | None:
     of_a_kind = kind_of(pair.d1) and kind_of(pair.d1) == kind_of(pair.d2)
     if not of_a_kind or max(length(pair.d1), length(pair.d2)) > MAX_RECORDS:
         return None
-    found = changes(pair.d1, pair.d2) or ()
+    found = changed_records(pair.d1, pair.d2) or ()
     return found[0] if len(found) == 1 else None
 
 

@@ -219,7 +219,7 @@ def check_keeps_nothing(call: Call, data: Any, deadline: Deadline) -> None:
     Then later runs may not do what enumerated or replayed runs do. Raises what the mechanism
     raises, and OutOfTime.
     """
-    copied, (on_copy,) = call.copied(data)
+    copied, (on_copy,) = call.copy(data)
     copied = replace(copied, made=RunCounter())  # these are no samples
     before = content_of(copied)
     sequence = np.random.SeedSequence(0)

@@ -106,7 +106,7 @@ def audit(session: Session) -> AuditFinding:
     # Pairs outside of the declared inputs have a test of their own, at their own share of alpha.
     all_samples, all_time = session.budget.max_samples, session.budget.deadline
     session.budget.max_samples = all_samples // 2
-    session.budget.deadline = all_time.sooner(INSIDE_TIME)
+    session.budget.deadline = all_time.with_reserve(INSIDE_TIME)
     try:
         result = _audit_pairs(session, inside, 1 - OUTSIDE_SHARE, session.pairs)
     finally:
@@ -157,7 +157,7 @@ def _event_of_restart(found: _Estimated, pairs: PairSearch) -> Witness | None:
     """
     session = pairs.session
     runs = max(1, min(LOOKED_AT, int(SEARCH_SHARE * session.budget.left / 2)))
-    (state,) = pairs.begin(1, runs, session.budget.deadline.sooner(FIRST_LOOK_TIME))
+    (state,) = pairs.begin(1, runs, session.budget.deadline.with_reserve(FIRST_LOOK_TIME))
     table, on_d = state.outputs.table()
     if table.is_extract:
         return suspect(pairs)

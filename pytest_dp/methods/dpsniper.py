@@ -93,7 +93,7 @@ def _find_attack(pairs: PairSearch) -> Witness | None:
     None if no outputs could be drawn, or no samples are left for the test.
     """
     session = pairs.session
-    deadline = session.budget.deadline.sooner(2 * SEARCH_SHARE)
+    deadline = session.budget.deadline.with_reserve(2 * SEARCH_SHARE)
     judge = partial(_best_cuts, pairs, deadline)
     found = search_by_halving(pairs, SEARCH_SHARE * session.budget.max_samples, deadline, judge)
     planned = left_to_test(session)

@@ -13,7 +13,7 @@ from pytest_dp.basics.errors import ClaimError
 from pytest_dp.basics.reprs import on_one_line
 from pytest_dp.claiming.claim import Promise
 from pytest_dp.data import is_real, kind_of, records_of
-from pytest_dp.data.conversion import rebuilt
+from pytest_dp.data.conversion import rebuild
 from pytest_dp.data.fields import fields_of, with_known
 from pytest_dp.data.relations import AddRemoveOne, OneQuery, Pair, Relation, ReplaceOne
 from pytest_dp.declaration import Queries
@@ -176,10 +176,10 @@ def _side(
         for (position, name), number in zip(slots, numbers, strict=True):
             made[position] = with_known(made[position], name, number)
         if not any(map(is_draw, numbers)):
-            return rebuilt(example, made)
+            return rebuild(example, made)
         if isinstance(example, np.ndarray):
             return of_draws(np.array(made, object))
-        return type(example)(made) if type(example) in (list, tuple) else rebuilt(example, made)
+        return type(example)(made) if type(example) in (list, tuple) else rebuild(example, made)
 
     whole = np.array([ranges[name][2] for _, name in slots], bool)
     return Side(lambda vectors: vectors[:, columns], whole, build)

@@ -99,7 +99,7 @@ class FoundOutput:
     def pair(self) -> Pair | None:
         """The inputs, the likelier one as D; None if they are no neighbours once rounded."""
         pair = self.family.pair(self.vector)
-        return pair if pair is None or self.forward else pair.reversed()
+        return pair if pair is None or self.forward else pair.reverse()
 
 
 class Gradients:

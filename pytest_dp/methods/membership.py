@@ -178,7 +178,7 @@ class _Games:
     def play(self) -> None:
         """Run the mechanism batch after batch until a claim is refuted or effort runs out."""
         session, settings = self.session, self.session.settings
-        deadline = session.budget.deadline.sooner(1 - RESERVED_TIME)
+        deadline = session.budget.deadline.with_reserve(1 - RESERVED_TIME)
         self._choose_quantities()
         enough = session.guarantee.with_noise_over(settings.margin)
         while not any(game.violated for game in self.games):

@@ -50,7 +50,7 @@ from pytest_dp.running.deadline import Deadline, OutOfTime
 from pytest_dp.running.generator_stand_ins import (
     RNG,
     CannotInstrument,
-    plain_generator,
+    make_generator,
     stand_in,
     was_drawn_unasked,
 )
@@ -137,7 +137,7 @@ class Smoothing(Branching):
         key = self.drawn, law
         self.drawn += 1
         if key not in self._fixed:
-            generator = plain_generator(Generator, struct.pack("<4Q", self._seed, self.drawn, 0, 0))
+            generator = make_generator(Generator, struct.pack("<4Q", self._seed, self.drawn, 0, 0))
             self._fixed[key] = law.draws(generator, self.draws)[None, :]
         return Smooth(self, self._fixed[key])
 
@@ -303,7 +303,7 @@ class Smoothed:
 
     def __init__(self, call: Call, smoothing: Smoothing, deadline: Deadline) -> None:
         self.smoothing, self._deadline, self._side_by_side = smoothing, deadline, True
-        (mechanism, params), _ = Pristine((call.mechanism, call.params)).fresh()
+        (mechanism, params), _ = Pristine((call.mechanism, call.params)).copy()
         shadow(mechanism, NUMBER_TYPES)
         # These are no runs of the audit.
         self._call = replace(call, mechanism=mechanism, params=params, made=RunCounter())

@@ -85,7 +85,7 @@ def suspect(pairs: PairSearch) -> Witness | None:
     """
     session = pairs.session
     budget = SEARCH_SHARE * session.budget.max_samples
-    deadline = session.budget.deadline.sooner(SEARCH_SHARE)
+    deadline = session.budget.deadline.with_reserve(SEARCH_SHARE)
     judge = partial(_most_suspicious, pairs)
     found = search_by_halving(pairs, budget, deadline, judge, first=FIRST_OUTPUTS)
     if not found:

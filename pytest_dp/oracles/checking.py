@@ -121,7 +121,7 @@ class Replayer:
     def renew_copy(self) -> None:
         """Replace the copy of the mechanism by a new one; raise CannotCopy if there is none."""
         given = [item.fresh() for item in self._items]
-        copied, own = self._original.copy_alone(*given)
+        copied, own = self._original.copy_unseeded(*given)
         self._call = replace(copied, made=RunCounter())  # these are no samples
         self._fresh: list[Callable[[], Any]] = [
             item.fresh if mine is theirs else partial(copy.deepcopy, mine)

@@ -20,7 +20,7 @@ from pytest_dp.running.generator_stand_ins import (
     Site,
     Source,
     answer_request,
-    plain_generator,
+    make_generator,
     stack,
     was_drawn_unasked,
 )
@@ -349,7 +349,7 @@ class HandingOut(Instrument):
 
 def _generator(kind: type, seed: tuple[int, ...], number: int) -> Any:
     words = np.random.SeedSequence((*seed, number)).generate_state(8, np.uint32)
-    return plain_generator(kind, words.tobytes())
+    return make_generator(kind, words.tobytes())
 
 
 _WHOLE: dict[tuple[type, str], type] = {}
@@ -359,5 +359,5 @@ def _type_of_whole(request: Request) -> type:
     """Return the type in which a method returns one whole number."""
     key = request.source.kind, request.method
     if key not in _WHOLE:
-        _WHOLE[key] = type(answer_request(plain_generator(request.source.kind, bytes(32)), request))
+        _WHOLE[key] = type(answer_request(make_generator(request.source.kind, bytes(32)), request))
     return _WHOLE[key]

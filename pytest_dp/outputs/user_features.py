@@ -22,7 +22,7 @@ import numpy as np
 from pytest_dp.basics.arrays import Bools, Floats, Ints, Outputs
 from pytest_dp.basics.errors import ClaimError
 from pytest_dp.basics.reprs import on_one_line
-from pytest_dp.data.fields import Cells, cells_of, changes, record_cells
+from pytest_dp.data.fields import Cells, cells_of, changed_records, record_cells
 from pytest_dp.outputs.feature import KINDS, Column, Feature, FeatureKind
 from pytest_dp.outputs.leaves import ABSENT, NUMBER, as_float, is_number
 from pytest_dp.outputs.raised import Raised
@@ -319,7 +319,7 @@ def target_of(d1: Any, d2: Any, outputs: Outputs, seed: int) -> Targeted | None:
         return None
     if all((cells_of(output) or {}).keys() != cells.keys() for output in some):
         return None
-    found = changes(d1, d2)
+    found = changed_records(d1, d2)
     if found is None or len(found) != 1:
         return None
     has, without, at = (

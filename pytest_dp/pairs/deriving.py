@@ -11,7 +11,7 @@ from pytest_dp.basics.errors import ClaimError
 from pytest_dp.data import describe, key, kind_of, records_of
 from pytest_dp.data.conversion import (
     length,
-    taken_rows,
+    select_rows,
 )
 from pytest_dp.data.neighbours import MAX_PAIRS
 from pytest_dp.data.ordering import accept_until, distinct, in_turn
@@ -96,7 +96,7 @@ def derive_pairs(examples: Sequence[Any], relation: OfRecords) -> Derived:
     if not any(kept):
         return _derive_from_read(examples, relation)
     few = [
-        example if rows is None else taken_rows(example, rows)
+        example if rows is None else select_rows(example, rows)
         for example, rows in zip(examples, kept, strict=True)
     ]
     read = sum(len(rows) for rows in kept if rows)
@@ -173,7 +173,7 @@ def _by_leaving_out(
         without = []
         for member in islice(relation.members(pool, rows), count):
             left = exchange_positions(rows, tuple(sorted(member.at)))
-            without.append((member, left, pool.dataset(pool.kept(left))))
+            without.append((member, left, pool.dataset(pool.drop_gaps(left))))
         for (gone, left1, d1), (new, left2, d2) in combinations(without, 2):
             if gone.key != new.key:
                 step = Step(new.name, len(new.at), gone.name, len(gone.at))
@@ -201,7 +201,11 @@ def _sift_pairs(
     """
     offered = {pool: [rows for its, rows in sources if its is pool] for pool, _ in sources}
     large = [(pool, rows) for pool, rows in sources if len(rows) > LARGE_EXAMPLE]
-    parts = [(pool, relation.part(pool, rows)) for pool, rows in large if not pool.gaps]
+    parts = [
+        (pool, relation.representative_positions(pool, rows))
+        for pool, rows in large
+        if not pool.gaps
+    ]
     small = [source for source in sources if source not in large]
     pairs = sieve(_new_pairs([*small, *parts, *large], offered, relation, set()))
     return split_first(pairs, PAIRS_OF_LARGE if parts else FIRST_PAIRS)
@@ -247,8 +251,8 @@ def _new_pairs(
     """
 
     def pairs_of(pool: RecordPool, rows: Positions) -> Iterator[Pair]:
-        d1, content = pool.dataset(pool.kept(rows)), pool.content(rows)
-        for moved, steps in relation.moves(pool, rows, offered[pool]):
+        d1, content = pool.dataset(pool.drop_gaps(rows)), pool.content(rows)
+        for moved, steps in relation.neighbour_positions(pool, rows, offered[pool]):
             both = frozenset((content, pool.content(moved)))
             if len(seen) == MAX_PAIRS:
                 return
@@ -274,7 +278,7 @@ def pairs_by_function(examples: Sequence[Any], relation: OfFunction) -> Derived:
     ways = [relation.pairs(data, known) for data in sorted(examples, key=_size)]
     if isinstance(relation, Predicate):
         both = (Pair(a, b) for a, b in combinations(examples, 2) if key(a) != key(b))
-        ways.insert(0, relation.accepted(both))
+        ways.insert(0, relation.filter_pairs(both))
     pairs = islice(distinct(in_turn(ways), lambda pair: pair.content), MAX_PAIRS)
     tables = [data for data in examples if kind_of(data)]
     all_tables = len(tables) == len(examples) and any(map(length, tables))
@@ -304,7 +308,7 @@ def _no_pair_error(examples: Sequence[Any], relation: Relation) -> ClaimError:
     start = f"inputs={describe(examples)} give no pair under {relation}: "
     if isinstance(relation, OfFunction):
         return ClaimError(
-            f"{start}{relation.called} accepts or yields none. Write examples that have "
+            f"{start}{relation.shown_name} accepts or yields none. Write examples that have "
             "neighbours, or the pairs themselves, such as pairs=[([1, 0], [1])]."
         )
     needs = relation.needs if isinstance(relation, OfRecords) else "a record"

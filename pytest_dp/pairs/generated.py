@@ -160,14 +160,14 @@ class Generated:
         def fails(smaller: Pair) -> bool:
             what = key((smaller.d1, smaller.d2, dict(smaller.params)))
             if what not in known:
-                turned = smaller.reversed() if backwards else smaller
+                turned = smaller.reverse() if backwards else smaller
                 known[what] = len(smaller.content) == 2 and still_fails(turned)
             return known[what]
 
         smallest = simplify(self._strategy.remake_values, drawn, fails, seconds)
         self._remember_new(smallest)
         shrunken = cast("Pair", smallest.value)
-        return shrunken.reversed() if backwards else shrunken
+        return shrunken.reverse() if backwards else shrunken
 
 
 def _size(data: Any) -> int:

@@ -13,7 +13,7 @@ from random import Random
 from typing import Any
 
 from pytest_dp.data import kind_of
-from pytest_dp.data.conversion import joined_as, length
+from pytest_dp.data.conversion import join_key, length
 from pytest_dp.data.fields import columns_of_records
 from pytest_dp.data.ordering import in_turn, representative_cells
 from pytest_dp.data.record_pool import Positions, RecordPool, ThinPool
@@ -53,7 +53,7 @@ def pools_of(
 
     `kept` has the rows that are read of each large example, None of others.
     """
-    kinds = [(*kind_of(example), joined_as(example)) for example in examples]
+    kinds = [(*kind_of(example), join_key(example)) for example in examples]
     for at, (name, detail, content) in enumerate(kinds):
         if not content:
             # The type of an empty array or data frame says little: it takes that of another.
@@ -82,7 +82,7 @@ def pair_at(
     A dataset of which there is None is made. Of large ones, the pair has the rows that are read.
     """
     (rows, d1), (moved, d2) = before, after
-    d2 = pool.dataset(pool.kept(moved)) if d2 is None else d2
+    d2 = pool.dataset(pool.drop_gaps(moved)) if d2 is None else d2
     pair = relation.pair_of(d1, d2, steps)
     if not pool.gaps:
         return pair
@@ -110,7 +110,7 @@ def pairs_without_one(
     """Yield each large example beside itself without one of the rows, or units, that are read."""
 
     def pairs_of(pool: RecordPool, rows: Positions) -> Iterator[Pair]:
-        for moved, steps in relation.moves(pool, rows, []):
+        for moved, steps in relation.neighbour_positions(pool, rows, []):
             yield _whole_pair(pool, relation, rows, moved, steps)
 
     return in_turn(pairs_of(pool, rows) for pool, rows in sources if pool.gaps)

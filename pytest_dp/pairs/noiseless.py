@@ -33,7 +33,7 @@ from pytest_dp.running.generator_stand_ins import (
     Instrument,
     Request,
     answer_request,
-    plain_generator,
+    make_generator,
     stand_in,
     was_drawn_unasked,
 )
@@ -188,7 +188,7 @@ class _Fixed(Instrument):
             law = tuple(np.ravel(np.asarray(weights, float)).tolist())
         self.draws.append(GeneratorCall(request.method, law, np.ones(1)))
         seed = number.to_bytes(16, "little") + bytes([self.point % 256]) * 16
-        return answer_request(plain_generator(request.source.kind, seed), request)
+        return answer_request(make_generator(request.source.kind, seed), request)
 
     def other(self, source: Any, name: str) -> Any:
         """Return a function of a generator that does not draw; those that spawn give stand-ins."""
@@ -274,7 +274,7 @@ class NoiselessRunner:
         self._endless: Counter[int] = Counter()
         self._call: Call | None = None
         try:
-            (mechanism, params), _ = Pristine((call.mechanism, call.params)).fresh()
+            (mechanism, params), _ = Pristine((call.mechanism, call.params)).copy()
             self._call = replace(call, mechanism=mechanism, params=params, input=None)
             if rewrite is not None:
                 rewrite(mechanism, call.mechanism)

@@ -293,7 +293,7 @@ def draw_neighbours(
     records = [other] if is_value else records_of(other)[:MAX_RECORDS]
     pairs = relation.pairs(dataset, records if new_records else [])
     if isinstance(relation, Predicate) and key(dataset) != key(other):
-        pairs = chain(relation.accepted(iter([Pair(dataset, other)])), pairs)
+        pairs = chain(relation.filter_pairs(iter([Pair(dataset, other)])), pairs)
     leading = list(islice(pairs, draw(st.integers(1, MAX_NEIGHBOURS))))
     return leading[-1] if leading else cast("Pair", draw(st.nothing()))
 

@@ -20,7 +20,7 @@ from pytest_dp.basics.reprs import plural
 from pytest_dp.claiming.more_declarations import Riskiest
 from pytest_dp.claiming.setting_fields import is_strategy
 from pytest_dp.data import describe, describe_record, kind_of, records_of
-from pytest_dp.data.conversion import describe_non_dataset, length, rebuilt
+from pytest_dp.data.conversion import describe_non_dataset, length, rebuild
 from pytest_dp.data.equality import key
 from pytest_dp.data.fields import cells_of, fields_of, with_field
 from pytest_dp.data.record_pool import RecordPool
@@ -175,7 +175,7 @@ class Canaries:
             chosen = mislabel_records(records, wanted, seed)
         else:
             chosen = _draw_records(wanted, seed) if is_strategy(wanted) else list(wanted)
-        self.base, self.dataset = base, rebuilt(base, chosen)  # which refuses what does not fit
+        self.base, self.dataset = base, rebuild(base, chosen)  # which refuses what does not fit
         self._pool, self._own = RecordPool([base, self.dataset]), len(records)
 
     def __len__(self) -> int:

@@ -22,7 +22,7 @@ import numpy as np
 from pytest_dp.basics.errors import ClaimError, noting_faults
 from pytest_dp.basics.reach import reach
 from pytest_dp.basics.whose_code import is_project_file
-from pytest_dp.data import is_real, rebuilt, records_of
+from pytest_dp.data import is_real, rebuild, records_of
 from pytest_dp.data.conversion import length
 from pytest_dp.data.fields import columns_of, fields_of, with_known
 from pytest_dp.data.ordering import in_turn, representatives
@@ -203,7 +203,7 @@ def _neighbours_with_value(
     for beside in [records] if replaces else [records[:MAX_BESIDE], []]:
         with_odd = [odd, *beside[1:]] if replaces else [*beside, odd]
         try:
-            pair = relation.pair(rebuilt(like, with_odd), rebuilt(like, beside))
+            pair = relation.pair(rebuild(like, with_odd), rebuild(like, beside))
         except ClaimError:  # such as a missing value in an array of whole numbers
             return
         if pair is not None:

@@ -18,7 +18,7 @@ from itertools import chain
 from typing import Any
 
 from pytest_dp.basics.reprs import LABEL_LENGTH
-from pytest_dp.data import key, rebuilt, records_of
+from pytest_dp.data import key, rebuild, records_of
 from pytest_dp.data.fields import align_records, columns_of, fields_of, with_known
 from pytest_dp.data.relations import AddRemoveOne, OfRecords, Pair, Relation
 from pytest_dp.declaration import Queries
@@ -78,8 +78,8 @@ class PairRecords:
     def pair(self, like: Pair, relation: Relation) -> Pair | None:
         """Return the records as a pair like the given one; None if they make no neighbours."""
         try:
-            d1 = rebuilt(like.d1, self.rows[: self.of_d1])
-            d2 = rebuilt(like.d2, self.rows[self.of_d1 :])
+            d1 = rebuild(like.d1, self.rows[: self.of_d1])
+            d2 = rebuild(like.d2, self.rows[self.of_d1 :])
         except (TypeError, ValueError, OverflowError):  # such as 0 in a column of dates
             return None
         if relation.of is Queries and may_be_counts(like.d1, like.d2) and not may_be_counts(d1, d2):

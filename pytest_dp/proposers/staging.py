@@ -15,7 +15,7 @@ import z3
 from z3.z3util import get_vars
 
 from pytest_dp.basics.errors import ClaimError
-from pytest_dp.data import key, kind_of, rebuilt, records_of
+from pytest_dp.data import key, kind_of, rebuild, records_of
 from pytest_dp.data.fields import fields_of, with_field
 from pytest_dp.data.relations import AllQueries, OneQuery, Pair, Relation, WithParams
 from pytest_dp.proposers.interesting_values import LARGEST_NUMBER
@@ -216,7 +216,7 @@ class Stage:
                 return self._draw_with({name: value_of(one) for name, one in self.params.items()})
             sides = [[row.with_values(value_of) for row in rows] for rows in (self._d1, self._d2)]
             d1, d2 = (
-                rebuilt(data, rows) if kind_of(data) else rows[0]
+                rebuild(data, rows) if kind_of(data) else rows[0]
                 for data, rows in zip((self.pair.d1, self.pair.d2), sides, strict=True)
             )
             if self._relation is None:

@@ -154,7 +154,7 @@ class Centred(Instrument):
 
     def other(self, source: Any, name: str) -> Any:
         """Return an attribute that does not draw, of a plain generator."""
-        return getattr(self.plain(source.kind), name)
+        return getattr(self.real_generator(source.kind), name)
 
     def draw(self, request: Request) -> Any:
         """Return the centre of the law, or a plain draw of laws that have none."""
@@ -193,7 +193,7 @@ class Centred(Instrument):
             args = tuple(map(plain_values, request.args))
             named = {name: plain_values(value) for name, value in request.keywords.items()}
             request = Request(request.source, request.method, args, named)
-        generator = self.plain(request.source.kind)
+        generator = self.real_generator(request.source.kind)
         return getattr(generator, request.method)(*request.args, **request.keywords)
 
 
@@ -205,7 +205,7 @@ def trace_run(call: Call, data_of: Callable[[Trace], Any], deadline: Deadline) -
     trace = Trace()
     instrument = Centred(trace)
     try:
-        copied, _ = call.copy_alone()
+        copied, _ = call.copy_unseeded()
         data = data_of(trace)
         shadow(copied.mechanism, CONVERSIONS)
         with apply_instrument(instrument, deadline), arrays_of_stand_ins().in_place():

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from pytest_dp.basics.errors import ClaimError
 from pytest_dp.claiming.claim import Promise
 from pytest_dp.claiming.setting_fields import is_strategy
-from pytest_dp.data import is_real, kind_of, rebuilt, records_of
+from pytest_dp.data import is_real, kind_of, rebuild, records_of
 from pytest_dp.data.conversion import length
 from pytest_dp.data.fields import columns_of, fields_of, with_known
 from pytest_dp.data.ordering import distinct, representatives
@@ -149,7 +149,7 @@ def datasets_like(
 def _rebuild_or_reject(like: Any, records: Records) -> Any:
     """Return the records as a dataset like the given one; reject a draw that it cannot hold."""
     try:
-        return rebuilt(like, records)
+        return rebuild(like, records)
     except ClaimError:  # such as 6.5 in a column of whole numbers
         return reject()
 

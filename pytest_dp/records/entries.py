@@ -217,7 +217,7 @@ def _membership_fields(promise: Promise) -> Entry:
 def _relation_fields(promise: Promise) -> Entry | None:
     if promise.relation is None:
         return None
-    stated = {"neighbors": promise.relation.neighbors, **promise.relation.said}
+    stated = {"neighbors": promise.relation.neighbors, **promise.relation.arguments}
     stated.pop("group", None)
     return {name: v if isinstance(v, str | int) else text_of(v) for name, v in stated.items()}
 

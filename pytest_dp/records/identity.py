@@ -229,13 +229,13 @@ class Canonical(Visitor):
         return safe_repr(value)
 
     def said(self, value: Any, depth: int) -> str:
-        return f"{value.name}({self.named(value.said, depth)})"
+        return f"{value.name}({self.join_named(value.said, depth)})"
 
     kinds = (
         ((str, bytes), lambda _self, value, _depth: repr(value)),
         (np.generic, lambda self, value, depth: self.text(value.item(), depth)),
         (np.ndarray, array),
-        (Queries, lambda self, value, depth: f"queries({self.several(value.lengths, depth)})"),
+        (Queries, lambda self, value, depth: f"queries({self.join_values(value.lengths, depth)})"),
         (Values, lambda self, value, depth: f"values({self.as_list(value.options, depth)})"),
         (Neighbors, said),
         (functools.partial, partial),

@@ -97,16 +97,16 @@ def _summary_of_input(data: Any, width: int) -> str:
 def _change_lines(example: Counterexample, width: int) -> list[str]:
     """Return lines on what differs between D and D', one for each record or part of them."""
     from pytest_dp.data import key, records_of
-    from pytest_dp.data.fields import changes, parts
+    from pytest_dp.data.fields import changed_records, value_differences
     from pytest_dp.data.types import type_of
 
-    found, kind = changes(example.d1, example.d2), type_of(example.d1)
+    found, kind = changed_records(example.d1, example.d2), type_of(example.d1)
     if found and kind is not None:
         texts = (_describe_change(change, kind, example) for change in found)
         shown = [text for _, some in zip(range(MAX_LINES), texts, strict=False) for text in some]
         more = len(found) - MAX_LINES
     else:
-        inside = list(parts(example.d1, example.d2))
+        inside = list(value_differences(example.d1, example.d2))
         if found is not None and inside and not inside[0][0]:
             rows = (list(map(key, records_of(data))) for data in (example.d1, example.d2))
             how = "of other types or labels" if next(rows) == next(rows) else "in another order"
@@ -123,7 +123,7 @@ def _change_lines(example: Counterexample, width: int) -> list[str]:
 
 def _describe_change(change: Change, kind: DataType, example: Counterexample) -> Iterator[str]:
     """Yield texts on one differing record: its content, or its differing fields if replaced."""
-    from pytest_dp.data.fields import ABSENT, parts, record_of
+    from pytest_dp.data.fields import ABSENT, record_of, value_differences
 
     sides = record_of(example.d1, change.before), record_of(example.d2, change.after)
     before, after = (_without_fields(example.idle, side) for side in sides)
@@ -134,7 +134,7 @@ def _describe_change(change: Change, kind: DataType, example: Counterexample) ->
         partly = record is not sides[change.before is ABSENT]
         yield f"only in {name}: {place}{_record_text(record, partly=partly)}"
     else:
-        differing = list(parts(before, after))
+        differing = list(value_differences(before, after))
         for inside, *both in differing[:MAX_DIFFERENCES]:
             yield _before_and_after(f"D{kind.place(change.at, inside)}", *both)
         if differing[MAX_DIFFERENCES:]:
@@ -144,9 +144,9 @@ def _describe_change(change: Change, kind: DataType, example: Counterexample) ->
 def _idle_fields_text(example: Counterexample) -> str:
     """Return a remark on fields of the differing record that do not change outputs, or empty."""
     from pytest_dp.data import key
-    from pytest_dp.data.fields import ABSENT, changes, fields_of, record_of
+    from pytest_dp.data.fields import ABSENT, changed_records, fields_of, record_of
 
-    found = changes(example.d1, example.d2) if example.idle else None
+    found = changed_records(example.d1, example.d2) if example.idle else None
     if found is None or len(found) != 1:
         return ""
     (change,) = found

@@ -143,10 +143,12 @@ def above_native_code(frames: Sequence[FrameType]) -> Sequence[FrameType]:
 
 def callback_codes() -> set[CodeType]:
     """Return the code of all functions that ctypes and cffi have made callbacks of."""
-    return {code for callback in _callbacks() for code in _entry_codes(callback, MAX_WRAPPERS)}
+    return {
+        code for callback in _callback_objects() for code in _entry_codes(callback, MAX_WRAPPERS)
+    }
 
 
-def _callbacks() -> Iterator[Any]:
+def _callback_objects() -> Iterator[Any]:
     """Yield the objects that callbacks of ctypes and cffi call, found by the garbage collector."""
     ctypes, cffi = sys.modules.get("ctypes"), sys.modules.get("_cffi_backend")
     pointer = ctypes.PYFUNCTYPE(None).__base__ if ctypes else None
@@ -181,7 +183,7 @@ def _entry_codes(called: Any, levels: int) -> Iterator[CodeType]:
                 yield from _entry_codes(part, levels - 1)
 
 
-class _Theirs:
+class _OtherAlarm:
     """The alarm that somebody else has set, which rings in time while ours is set."""
 
     def __init__(self) -> None:
@@ -215,7 +217,7 @@ class Alarm:
         self._at, self._is_traced, self._is_ringing = 0.0, False, False
         earlier = getattr(signal.getsignal(signal.SIGALRM), "__self__", None)
         self._outer = earlier if isinstance(earlier, Alarm) else None
-        self._theirs: _Theirs = self._outer._theirs if self._outer else _Theirs()  # noqa: SLF001
+        self._theirs: _OtherAlarm = self._outer._theirs if self._outer else _OtherAlarm()  # noqa: SLF001
 
     @contextmanager
     def set(self) -> Iterator[list[TimeUp]]:

@@ -26,7 +26,7 @@ from pytest_dp.claiming.claim import Arguments
 from pytest_dp.data.relations import WithParams
 from pytest_dp.outputs.raised import Raised, read_out
 from pytest_dp.running.copies import CannotCopy, Pristine
-from pytest_dp.running.generators import NO_GENERATORS, Captured, find
+from pytest_dp.running.generators import NO_GENERATORS, Captured, find_generators
 
 MIN_ROWS = 16
 """Draws of a call that show whether noise is shared, at least. Fewer: chance looks like it; more:
@@ -77,15 +77,15 @@ class Call:
 
     def with_mechanism(self, mechanism: Callable[..., Any], params: dict[str, Any]) -> Call:
         """Return the call of another mechanism, in which it looks for captured generators."""
-        captured = find(mechanism, params)
+        captured = find_generators(mechanism, params)
         return replace(self, mechanism=mechanism, params=params, captured=captured)
 
-    def manner(self) -> tuple[str, dict[str, Any], str | None, str | None]:
-        """Return the arguments of `in_manner`: the name of the method, if any, and keywords."""
+    def call_signature(self) -> tuple[str, dict[str, Any], str | None, str | None]:
+        """Return the arguments that make this call by `with_signature`, to be sent to a process."""
         method = self.mechanism.__name__ if isinstance(self.mechanism, types.MethodType) else ""
         return method, self.params, self.rng, self.size
 
-    def in_manner(
+    def with_signature(
         self, method: str, params: dict[str, Any], rng: str | None, size: str | None
     ) -> Call:
         """Return a call with these keywords, of this mechanism or of a `method` of its object."""
@@ -93,25 +93,25 @@ class Call:
         mechanism = getattr(mechanism.__self__, method) if method else mechanism
         return replace(self, rng=rng, size=size).with_mechanism(mechanism, params)
 
-    def copied(self, *inputs: Any) -> tuple[Call, list[Any]]:
+    def copy(self, *inputs: Any) -> tuple[Call, list[Any]]:
         """Copy the mechanism as it was before its first run; return the copy and matching inputs.
 
         Objects in the inputs get the copied classes. Raises CannotCopy if there can be no copy.
         """
-        copied, data = self.copy_alone(*inputs)
+        copied, data = self.copy_unseeded(*inputs)
         return self.with_mechanism(copied.mechanism, copied.params), data
 
-    def copy_alone(self, *inputs: Any) -> tuple[Call, list[Any]]:
+    def copy_unseeded(self, *inputs: Any) -> tuple[Call, list[Any]]:
         """Copy as `copied` does, but leave captured generators as they are: they are not seeded."""
         if self.pristine is None:
             raise CannotCopy("is not to be copied")
-        (mechanism, params), data = self.pristine.fresh(*inputs)
+        (mechanism, params), data = self.pristine.copy(*inputs)
         return replace(self, mechanism=mechanism, params=params), data
 
-    def spare(self, data: Any) -> tuple[Call, Any]:
+    def reusable_copy(self, data: Any) -> tuple[Call, Any]:
         """Return the one copy that is used again and again for checks, and a matching input."""
         assert self.pristine is not None
-        (mechanism, params), data = self.pristine.spare(data)
+        (mechanism, params), data = self.pristine.reusable_copy(data)
         if self.captured.generators:
             return self.with_mechanism(mechanism, params), data
         return replace(self, mechanism=mechanism, params=params), data
@@ -216,7 +216,7 @@ class Call:
         """Raise ClaimError if rows seem to share their noise, and further calls confirm it."""
         count = len(outputs)
         is_looked_at = self.made.looks < MAX_LOOKS and not count > MAX_LOOKED < self.made.runs
-        if count < MIN_ROWS or not is_looked_at or not look_shared(row_keys(outputs)):
+        if count < MIN_ROWS or not is_looked_at or not has_few_distinct_rows(row_keys(outputs)):
             return
         self.made.looks += 1
         self.made.runs += CHECK_CALLS * CHECK_ROWS
@@ -224,7 +224,7 @@ class Call:
             self._call(self._fresh_input(data), {**keywords, self.size or "": CHECK_ROWS})()
             for _ in range(CHECK_CALLS)
         ]
-        if are_shared([row_keys(call) for call in calls]):
+        if is_noise_shared([row_keys(call) for call in calls]):
             raise ClaimError(
                 f"vectorized={self.size!r}: outputs of one call are the same, or mirror each "
                 "other, and they differ between calls, so the draws of a call share their noise. "
@@ -244,14 +244,14 @@ def row_keys(outputs: Any) -> Floats:
     return sums
 
 
-def look_shared(row_keys: Floats) -> bool:
+def has_few_distinct_rows(row_keys: Floats) -> bool:
     """Return whether half of the rows or more are equal to another row, or mirror it."""
     return any(
         2 * len(np.unique(values)) <= len(values) for values in _values_and_distances(row_keys)
     )
 
 
-def are_shared(calls: list[Floats]) -> bool:
+def is_noise_shared(calls: list[Floats]) -> bool:
     """Return whether rows of one call agree far more often than rows of different calls."""
     sizes = [len(call) for call in calls]
     for values in _values_and_distances(np.concatenate(calls)):

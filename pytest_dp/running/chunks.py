@@ -118,7 +118,7 @@ LEAF_BYTES = 32
 """Bytes for a number in a list, about: the object and the reference to it. Given by Python."""
 
 
-def at_a_time(outputs: Outputs) -> int:
+def count_fitting(outputs: Outputs) -> int:
     """Return how many outputs of the size of these fit into `MAX_BYTES`; at least 1."""
     sizes = [
         output.nbytes
@@ -229,7 +229,7 @@ class Runner:
     seconds_a_run: float | None = None
     """Seconds of effort of one run, as measured so far; None before the first."""
 
-    def on(self, call: Call, dataset: Input) -> Call:
+    def with_inputs(self, call: Call, dataset: Input) -> Call:
         """Return the call, with a fresh input for every run if the mechanism changes it."""
         return replace(call, input=dataset.fresh) if self.copies else call
 
@@ -246,7 +246,7 @@ class Runner:
         for chunk in chunks:
             made = call.made.runs
             try:
-                done = runner.once(call, dataset, chunk, deadline)
+                done = runner.run_chunk(call, dataset, chunk, deadline)
                 is_changed = not runner.copies and dataset.restore_if_changed()
             except CannotCouple:
                 if runner.copies or not dataset.restore_if_changed():
@@ -255,14 +255,16 @@ class Runner:
             if is_changed:  # the outputs cannot be trusted
                 wasted = call.made.runs - made
                 runner = replace(runner, copies=True)
-                done = runner.once(call, dataset, chunk, deadline)
+                done = runner.run_chunk(call, dataset, chunk, deadline)
                 summary = replace(done.summary, runs=wasted + done.summary.runs)
                 done = replace(done, summary=summary)
             runs, spent = runs + chunk.count, spent + done.summary.seconds
             runner = replace(runner, seconds_a_run=spent / runs)
             yield done
 
-    def once(self, call: Call, dataset: Input, chunk: Chunk, deadline: Deadline) -> ChunkOutput:
+    def run_chunk(
+        self, call: Call, dataset: Input, chunk: Chunk, deadline: Deadline
+    ) -> ChunkOutput:
         """Run one chunk and return its outputs; the input may be changed.
 
         Raises OutOfTime if the deadline passes first, and CannotCouple as `run` does.
@@ -270,7 +272,7 @@ class Runner:
         if deadline.remaining() <= 0:
             raise OutOfTime
         sequence = stream(self.seed, *chunk.key)
-        used, noise, made = self.on(call, dataset), None, call.made.runs
+        used, noise, made = self.with_inputs(call, dataset), None, call.made.runs
         started, unseeded = clocks.Stopwatch(), False
         if chunk.shared:
             with interruptible(deadline, self.seconds_a_run):
@@ -278,14 +280,14 @@ class Runner:
                     outputs = draw_per_run(used, dataset.live, chunk.count, sequence, self.idle)
                 else:
                     outputs, noise = draw_row_aligned(used, dataset.live, chunk.count, sequence)
-            seconds, passed = started.spent(), started.passed()
+            seconds, passed = started.spent(), started.wall_seconds()
         else:
             with seed_randomness(sequence, call.captured) as generator:
                 before = states(generator, call.captured)
                 started = clocks.Stopwatch()
                 with interruptible(deadline, self.seconds_a_run):
                     outputs = used.draw(dataset.live, chunk.count, generator)
-                seconds, passed = started.spent(), started.passed()
+                seconds, passed = started.spent(), started.wall_seconds()
                 untouched = states(generator, call.captured) == before
                 unseeded = untouched and not all_equal(outputs)
         counts = call.made.runs - made, seconds, self.copies
@@ -297,7 +299,7 @@ T = TypeVar("T")
 Work = tuple[Input, list[Chunk]]
 
 
-def jobs_of(
+def cut_jobs(
     works: list[Work], n_jobs: int, seconds_a_run: float | None
 ) -> list[tuple[int, list[Chunk]]]:
     """Cut works into jobs, several for every process; return the number of the work of each job."""
@@ -328,4 +330,4 @@ def measure_chunks(
     """
     for each in ran:
         account(each.summary)
-        yield within(deadline.to_the_last(), partial(function, each.outputs))
+        yield within(deadline.seconds_to_interrupt(), partial(function, each.outputs))

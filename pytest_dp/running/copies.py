@@ -110,7 +110,7 @@ class Pristine:
     def __init__(self, obj: Any) -> None:
         self.reason, self._written, self.reads = "", b"", False
         self._classes: list[type] = []
-        self._spare: tuple[Any, list[type]] | None = None
+        self._reusable: tuple[Any, list[type]] | None = None
         names: frozenset[str] = frozenset()
         try:
             while not self._written:
@@ -119,10 +119,10 @@ class Pristine:
                 names = copier.names
                 self.reads = copier.reads
                 if copier.is_complete():
-                    self._written, self._classes = copier.written(), copier.classes
-            self.fresh()
+                    self._written, self._classes = copier.content(), copier.classes
+            self.copy()
         except Exception as error:  # whatever pickling raises
-            self.reason = _cannot(error)
+            self.reason = _reason_of(error)
 
     @property
     def size(self) -> int:
@@ -135,7 +135,7 @@ class Pristine:
         return self._written
 
     @classmethod
-    def refused(cls, reason: str) -> Pristine:
+    def without_copies(cls, reason: str) -> Pristine:
         """Return a snapshot of which no copy can be made, for this reason."""
         pristine = cls(None)
         pristine.reason = reason
@@ -146,9 +146,9 @@ class Pristine:
 
     def __setstate__(self, state: Any) -> None:
         self._written, self._classes, self.reason, self.reads = state
-        self._spare = None
+        self._reusable = None
 
-    def fresh(self, *inputs: Any) -> tuple[Any, list[Any]]:
+    def copy(self, *inputs: Any) -> tuple[Any, list[Any]]:
         """Make and return a new copy, and the inputs as instances of the copied classes.
 
         Raises CannotCopy if there can be no copy.
@@ -156,11 +156,11 @@ class Pristine:
         obj, classes = self._copy()
         return obj, [self._translate(data, classes) for data in inputs]
 
-    def spare(self, data: Any) -> tuple[Any, Any]:
+    def reusable_copy(self, data: Any) -> tuple[Any, Any]:
         """Return the copy that is made once in each process, and an input as `fresh` does."""
-        if self._spare is None:
-            self._spare = self._copy()
-        obj, classes = self._spare
+        if self._reusable is None:
+            self._reusable = self._copy()
+        obj, classes = self._reusable
         return obj, self._translate(data, classes)
 
     def _copy(self) -> tuple[Any, list[type]]:
@@ -170,7 +170,7 @@ class Pristine:
         try:
             return pickle.loads(self._written)  # type: ignore[no-any-return]  # written here
         except Exception as error:
-            raise CannotCopy(_cannot(error)) from None
+            raise CannotCopy(_reason_of(error)) from None
 
     def _translate(self, data: Any, classes: list[type]) -> Any:
         """Return data whose instances of original classes are instances of the copied ones."""
@@ -182,10 +182,10 @@ class Pristine:
             file.seek(0)
             return _WithCopies(file, classes).load()
         except Exception as error:
-            raise CannotCopy(_cannot(error)) from None
+            raise CannotCopy(_reason_of(error)) from None
 
 
-def _cannot(error: Exception) -> str:
+def _reason_of(error: Exception) -> str:
     """Return the reason why copying raised an error."""
     if isinstance(error, CannotCopy):
         return str(error)
@@ -218,7 +218,7 @@ class _Copier(Pickler):
         self._functions = 0
         self.reads = False
 
-    def written(self) -> bytes:
+    def content(self) -> bytes:
         return self._file.getvalue()
 
     def is_complete(self) -> bool:
@@ -233,13 +233,13 @@ class _Copier(Pickler):
         if isinstance(obj, types.FunctionType):
             if _is_shared(obj.__module__):
                 return super().reducer_override(obj)
-            self._look_at(obj)
+            self._note_function(obj)
             return self._dynamic_function_reduce(obj)
         if isinstance(obj, type):
             if _is_shared(obj.__module__) or _is_compiled(obj):
                 return super().reducer_override(obj)
             self.classes.append(obj)
-            self._look_for_values(*vars(obj).values())
+            self._note_values(*vars(obj).values())
             self._count()
             return _as_new_class(_parts._dynamic_class_reduce(obj))  # noqa: SLF001
         if isinstance(obj, types.ModuleType):
@@ -248,11 +248,11 @@ class _Copier(Pickler):
             used = self._uses(obj)
             self._modules.append((obj, used))
             variables = {name: vars(obj)[name] for name in sorted(used)}
-            self._look_for_values(*variables.values())
-            return _module, (obj.__name__,), variables
-        return self._reduced_object(obj)
+            self._note_values(*variables.values())
+            return _copy_module, (obj.__name__,), variables
+        return self._reduce_other(obj)
 
-    def _reduced_object(self, obj: Any) -> Any:
+    def _reduce_other(self, obj: Any) -> Any:
         """Return how to pickle an object that is no function, class or module of a user."""
         if isinstance(obj, Declaration):  # a claim on it, whose strategies change as they are used
             return str, ()
@@ -260,7 +260,7 @@ class _Copier(Pickler):
         if isinstance(obj, functools._lru_cache_wrapper):  # noqa: SLF001
             parameters = obj.cache_parameters()
             return (
-                _cache,
+                _empty_cache,
                 (parameters["maxsize"], parameters["typed"]),
                 obj.__wrapped__,
                 None,
@@ -268,10 +268,10 @@ class _Copier(Pickler):
                 _set_wrapped,
             )
         if id(obj) in _NAMES_OF_SOURCES:
-            return _source, (_NAMES_OF_SOURCES[id(obj)],)
+            return _load_source, (_NAMES_OF_SOURCES[id(obj)],)
         if type(obj) in KINDS[:3]:
             make, arguments, *state = obj.__reduce__()
-            return _generator, (KINDS.index(type(obj)), make, arguments, *state)
+            return _load_generator, (KINDS.index(type(obj)), make, arguments, *state)
         if isinstance(getattr(obj, "__self__", None), KINDS):  # as in "from random import gauss"
             return getattr, (obj.__self__, obj.__name__)
         if obj is os.urandom:  # by the name under which it may be replaced
@@ -282,12 +282,12 @@ class _Copier(Pickler):
             return _OF_THREADS[type(obj)], (), getattr(obj, "__dict__", None)
         return super().reducer_override(obj)
 
-    def _look_at(self, function: types.FunctionType) -> None:
+    def _note_function(self, function: types.FunctionType) -> None:
         code = function.__code__
         cells = [cell.cell_contents for cell in function.__closure__ or () if is_bound(cell)]
         used = [function.__globals__.get(name) for name in code.co_names]
         defaults = (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())
-        self._look_for_values(*cells, *used, *defaults, *vars(function).values())
+        self._note_values(*cells, *used, *defaults, *vars(function).values())
         self.names |= names_in(code)
         self._count()
         for name in modules_imported_in(code):
@@ -295,7 +295,7 @@ class _Copier(Pickler):
                 continue
             raise CannotCopy(f"it imports {name.strip('.') or 'modules'} while it runs")
 
-    def _look_for_values(self, *values: Any) -> None:
+    def _note_values(self, *values: Any) -> None:
         self.reads |= not all(v is None or callable(v) or inspect.ismodule(v) for v in values)
 
     def _count(self) -> None:
@@ -328,13 +328,13 @@ def _as_new_class(reduced: Any) -> Any:
     return make, (*arguments[:-2], None, arguments[-1]), (members, *more), *rest
 
 
-def _source(name: str) -> Any:
+def _load_source(name: str) -> Any:
     """Return a global generator, or its stand-in where an instrument is in place."""
     instrument = current_instrument()
     return stand_in(instrument, _GLOBALS[name]) if instrument else _SOURCES[name]
 
 
-def _generator(kind: int, make: Any, arguments: Any, state: Any = None) -> Any:
+def _load_generator(kind: int, make: Any, arguments: Any, state: Any = None) -> Any:
     """Return a generator that the mechanism keeps, or a stand-in if an instrument is in place."""
     instrument = current_instrument()
     if instrument:
@@ -345,7 +345,7 @@ def _generator(kind: int, make: Any, arguments: Any, state: Any = None) -> Any:
     return generator
 
 
-def _module(name: str) -> types.ModuleType:
+def _copy_module(name: str) -> types.ModuleType:
     """Return a module that looks up what it does not have in the one of that name."""
     copied = types.ModuleType(name)
     vars(copied)["__getattr__"] = functools.partial(getattr, importlib.import_module(name))
@@ -361,7 +361,7 @@ class _Late:
         return self.function(*args, **keywords)
 
 
-def _cache(maxsize: int | None, typed: bool) -> Any:
+def _empty_cache(maxsize: int | None, typed: bool) -> Any:
     """Return an empty cache around a function that `_set_wrapped` sets."""
     return functools.lru_cache(maxsize, typed)(_Late())
 

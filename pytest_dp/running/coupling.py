@@ -93,14 +93,14 @@ def draw_per_run(
     """
     if threading.current_thread() is not threading.main_thread():
         idle -= {PYTHONS_NUMBER}  # others are at work in this process, and may use it at any time
-    outputs = _attempt(call, data, count, sequence, idle)
+    outputs = _draw_with_idle(call, data, count, sequence, idle)
     if outputs is not None:
         return outputs
     # The mechanism uses a source that it did not use in the trial. Again, with new numbers.
     return draw_per_run(call, data, count, child(sequence, ANEW_CHILD), frozenset())
 
 
-def _attempt(
+def _draw_with_idle(
     call: Call,
     data: Any,
     count: int,
@@ -115,11 +115,11 @@ def _attempt(
         if not runs.are_idle():
             return None
         if len(checked) and not call.captured.generators:
-            copied, data = call.spare(data)  # which draws on the same sources
+            copied, data = call.reusable_copy(data)  # which draws on the same sources
             _check(copied, data, outputs, checked.tolist(), runs)
             runs.are_idle()
     if len(checked) and call.captured.generators:
-        copied, data = call.spare(data)
+        copied, data = call.reusable_copy(data)
         with RunStreams(sequence, count, copied.captured, idle) as runs:
             _check(copied, data, outputs, checked.tolist(), runs)
     return outputs
@@ -248,8 +248,8 @@ def draw_row_aligned(
         outputs, digest = _logged_call(call, data, log, runs)
     choose = _chooser_of_rows(sequence)
     if choose is not None:
-        copied, data = call.spare(data)
-        replaced = _half(count, choose)
+        copied, data = call.reusable_copy(data)
+        replaced = _random_half(count, choose)
         with _guarded_sources(copied, sequence) as runs:
             again, _ = _logged_call(copied, data, log.replacing(replaced), runs)
         _check_rows(outputs, again, ~replaced)
@@ -284,7 +284,7 @@ def try_row_aligned(
     return frozenset()
 
 
-def _half(count: int, choose: np.random.Generator) -> Bools:
+def _random_half(count: int, choose: np.random.Generator) -> Bools:
     """Return a random mask of half of `count` rows."""
     chosen: Bools = choose.permutation(count) < (count + 1) // 2
     return chosen

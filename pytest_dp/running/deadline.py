@@ -77,15 +77,15 @@ class Deadline:
         """Return the seconds left to begin work; negative once the deadline has passed."""
         return self._at - self.spent()
 
-    def to_the_last(self) -> float:
+    def seconds_to_interrupt(self) -> float:
         """Return the seconds until whatever still runs is interrupted."""
         return self._last - self.spent()
 
-    def left(self) -> tuple[float, float, float]:
+    def remaining_times(self) -> tuple[float, float, float]:
         """Return the arguments that make this deadline in another process, with its own clocks."""
-        return self.remaining(), self.to_the_last(), self.allowed
+        return self.remaining(), self.seconds_to_interrupt(), self.allowed
 
-    def sooner(self, share: float) -> Deadline:
+    def with_reserve(self, share: float) -> Deadline:
         """Return a deadline that begins no work after a `share` of this time, but lets work end."""
         at = self._last - (1 - share) * self.allowed if self.allowed < math.inf else math.inf
         return Deadline(at, self._last, self.allowed, self._watch)
@@ -102,7 +102,7 @@ def interruptible(deadline: Deadline, seconds_a_run: float | None) -> Iterator[N
     if not is_free():
         yield
         return
-    with Alarm(deadline.to_the_last).set() as raised:
+    with Alarm(deadline.seconds_to_interrupt).set() as raised:
         on_interrupt = _signal.getsignal(signal.SIGINT)
         try:
             yield
@@ -157,7 +157,7 @@ def end_if_hung(name: str, max_seconds: float, audit: Callable[[], T]) -> T:
     _watched.append(name)
     faulthandler.dump_traceback_later(seconds, exit=True, file=stderr or sys.__stderr__ or 2)
     try:
-        with Alarm(deadline.to_the_last, of_audit=True).set():
+        with Alarm(deadline.seconds_to_interrupt, of_audit=True).set():
             return audit_interruptibly(audit)
     except TimeUp as up:
         Alarm.stop()

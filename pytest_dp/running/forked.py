@@ -137,7 +137,7 @@ class Origin:
         """
         if self.reason:
             raise CannotCopy(self.reason)
-        left = deadline.to_the_last()
+        left = deadline.seconds_to_interrupt()
         if min(seconds, left) <= 0:
             raise OutOfTime
         work = runner, works, min(seconds, left)
@@ -194,7 +194,7 @@ def _pickle_work(call: Call, start: Start, work: RunOrder) -> bytes:
     runner, works, _ = work
     sequence = stream(runner.seed, Purpose.HIDDEN, *works[0][1][0].key)
     try:
-        return pickle.dumps((place, sequence, pickle_data((call.manner(), *work))))
+        return pickle.dumps((place, sequence, pickle_data((call.call_signature(), *work))))
     except Exception as error:  # whatever pickling raises
         raise CannotCopy(f"its input or parameters cannot be pickled ({error})") from None
 
@@ -280,8 +280,8 @@ def _outputs_sent(call: Call, generators: list[Any], request: bytes) -> bytes:
                 call = replace(call, mechanism=import_anew(place))
             asked = [file for file in opened if file == ASKED]
             generators = _generators_anywhere()
-        manner, runner, works, seconds = pickle.loads(order)
-        used = call.in_manner(*manner)
+        signature, runner, works, seconds = pickle.loads(order)
+        used = call.with_signature(*signature)
         _seed(generators, sequence)
         deadline = Deadline(seconds)
         with record_opened_files() as files:
@@ -309,7 +309,7 @@ def _generators_anywhere() -> list[Any]:
     return [obj for obj in gc.get_objects() if issubclass(type(obj), GENERATORS)]
 
 
-def files_kept(
+def find_files_written(
     call: Call,
     runner: Runner,
     dataset: Input,
@@ -349,14 +349,14 @@ class FirstState:
     origin: Origin | None = None
     since: float = field(default_factory=since_1970)
 
-    def wait(self) -> None:
+    def keep_waiting(self) -> None:
         """Let the process wait for later audits of the mechanism; end those that wait longest."""
         if self not in _WAITING:
             _WAITING.append(self)
         while len(_WAITING) > MAX_WAITING:
-            _WAITING.popleft().end()
+            _WAITING.popleft().end_process()
 
-    def end(self) -> None:
+    def end_process(self) -> None:
         """End the process, if there is one."""
         origin, self.origin = self.origin, None
         if origin is not None:
@@ -381,7 +381,7 @@ def first_state(mechanism: Any, pristine: Pristine) -> FirstState:
 
     def forget(_: Any, number: int = id(owner)) -> None:
         _KNOWN.pop(number, None)
-        state.end()
+        state.end_process()
 
     with suppress(TypeError):  # else the next audit takes what it finds for the first state
         _KNOWN[id(owner)] = weakref.ref(owner, forget), state

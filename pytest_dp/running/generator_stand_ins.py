@@ -177,7 +177,7 @@ def stack() -> tuple[Site, ...]:
     return tuple(sites)
 
 
-def plain_generator(kind: type, words: bytes) -> Any:
+def make_generator(kind: type, words: bytes) -> Any:
     """Return a real generator of a kind, seeded with 32 bytes."""
     if kind is Generator:
         return Generator(Philox(np.frombuffer(words, np.uint32)))
@@ -255,10 +255,10 @@ class Instrument:
             self.note(ELSEWHERE)
         return bool(self.refusal)
 
-    def plain(self, kind: type) -> Any:
+    def real_generator(self, kind: type) -> Any:
         """Return the real generator of a kind that gives the numbers of a refused run."""
         if kind not in self._plain:
-            self._plain[kind] = plain_generator(kind, self.words or urandom(32))
+            self._plain[kind] = make_generator(kind, self.words or urandom(32))
         return self._plain[kind]
 
     def draw(self, request: Request) -> Any:
@@ -282,14 +282,14 @@ class Instrument:
             return lambda *args, **keywords: self._answer(Request(source, name, args, keywords))
         return self._unless_refused(
             lambda: partial(self.make, source) if name == "seed" else self.other(source, name),
-            lambda: getattr(self.plain(source.kind), name),
+            lambda: getattr(self.real_generator(source.kind), name),
         )
 
     def _answer(self, request: Request) -> Any:
         """Return random numbers by `draw`, or from a real generator in a refused run."""
         return self._unless_refused(
             lambda: self.draw(request),
-            lambda: answer_request(self.plain(request.source.kind), request),
+            lambda: answer_request(self.real_generator(request.source.kind), request),
         )
 
     def _unless_refused(self, ours: Callable[[], Any], plainly: Callable[[], Any]) -> Any:

@@ -125,7 +125,7 @@ NO_GENERATORS = Captured((), ())
 """Stands for the generators of a mechanism that has none, or in which none were looked for."""
 
 
-def find(*roots: Any) -> Captured:
+def find_generators(*roots: Any) -> Captured:
     """Return the generators that `roots` reach by attributes, closures, globals and containers.
 
     The global generators, and those that draw on the operating system, are left out.
@@ -180,7 +180,7 @@ def reseed(generator: Any, sequence: np.random.SeedSequence) -> None:
 
 
 @contextmanager
-def _put_back(captured: Captured) -> Iterator[None]:
+def _restoring(captured: Captured) -> Iterator[None]:
     """Restore all generators within reach to their states of before, at the end of the block."""
     sources = (NUMPYS, PYTHONS, *captured.generators)
     kept = [(source, state_of(source)) for source in sources]
@@ -206,7 +206,7 @@ def seed_randomness(
     ``np.random``, `random` and the `captured` generators draw from streams of their own.
     """
     injected, numpys, pythons = (child(sequence, k) for k in range(3))
-    with _put_back(captured):
+    with _restoring(captured):
         NUMPYS.seed(numpys.generate_state(4))
         PYTHONS.seed(int.from_bytes(pythons.generate_state(4).tobytes(), "little"))
         own = child(sequence, 3).spawn(len(captured.generators))
@@ -233,17 +233,17 @@ class RunStreams:
         self._sequence, self._count = sequence, count
         self._captured, self._idle = captured, idle
         self._stack = ExitStack()
-        self.restart: Restart = _restart_all([])
+        self.restart: Restart = _joint_restart([])
 
     def __enter__(self) -> Self:
-        self._stack.enter_context(_put_back(self._captured))
+        self._stack.enter_context(_restoring(self._captured))
         self._before = {k: _comparable(state_of(self._sources[k])) for k in self._idle}
         restarts = [
-            _restarts(source, child(self._sequence, SOURCE_CHILD + k), self._count)
+            _source_restart(source, child(self._sequence, SOURCE_CHILD + k), self._count)
             for k, source in enumerate(self._sources)
             if k not in self._idle
         ]
-        self.restart = restarts[0] if len(restarts) == 1 else _restart_all(restarts)
+        self.restart = restarts[0] if len(restarts) == 1 else _joint_restart(restarts)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -309,7 +309,7 @@ def _run_sequence(sequence: np.random.SeedSequence, run: int, spawned: int | Non
     return copied
 
 
-def _restart_all(restarts: list[Restart]) -> Restart:
+def _joint_restart(restarts: list[Restart]) -> Restart:
     def restart(run: int) -> None:
         for restart in restarts:
             restart(run)
@@ -317,17 +317,17 @@ def _restart_all(restarts: list[Restart]) -> Restart:
     return restart
 
 
-def _restarts(source: Any, sequence: np.random.SeedSequence, count: int) -> Restart:
+def _source_restart(source: Any, sequence: np.random.SeedSequence, count: int) -> Restart:
     """Return a function that puts a source at the start of the stream of a run.
 
     The stream depends on nothing but `sequence` and the number of the run, which is below `count`.
     """
     if not isinstance(source, np.random.Generator):
-        return _restarts_legacy(source, sequence, count)
+        return _legacy_restart(source, sequence, count)
     bits = source.bit_generator
     spawning = _RunSequence(sequence)
     _set_sequence(bits, spawning)
-    restart_numbers = _RESTARTS.get(type(bits), _restarts_bits)(bits, sequence, count)
+    restart_numbers = _RESTARTS.get(type(bits), _bits_restart)(bits, sequence, count)
 
     def restart(run: int) -> None:
         spawning.run, spawning._current = run, None  # noqa: SLF001  a call less
@@ -336,7 +336,7 @@ def _restarts(source: Any, sequence: np.random.SeedSequence, count: int) -> Rest
     return restart
 
 
-def _restarts_legacy(source: Any, sequence: np.random.SeedSequence, count: int) -> Restart:
+def _legacy_restart(source: Any, sequence: np.random.SeedSequence, count: int) -> Restart:
     """Return a function that restarts a generator of `random`, or a RandomState of numpy."""
     seeds = _random_words(sequence, count)
     if isinstance(source, random.Random):
@@ -348,7 +348,7 @@ def _restarts_legacy(source: Any, sequence: np.random.SeedSequence, count: int) 
     return lambda run: reseed(source, np.random.SeedSequence(seeds[run].tolist()))
 
 
-def _restarts_bits(bits: Any, sequence: np.random.SeedSequence, count: int) -> Restart:
+def _bits_restart(bits: Any, sequence: np.random.SeedSequence, count: int) -> Restart:
     """Return a function that restarts a bit generator of any type."""
     seeds, make = _random_words(sequence, count).tolist(), type(bits)
     return lambda run: setattr(bits, "state", make(np.random.SeedSequence(seeds[run])).state)
@@ -361,7 +361,7 @@ def _random_words(
     return np.random.Philox(sequence).random_raw(2 * count).reshape(count, 2)
 
 
-def _restarts_philox(bits: Any, sequence: np.random.SeedSequence, count: int) -> Restart:
+def _philox_restart(bits: Any, sequence: np.random.SeedSequence, count: int) -> Restart:
     """Return a function that restarts Philox: each run has a random key of 128 bits.
 
     The counter starts at 0, so that there is room for jumps.
@@ -379,7 +379,7 @@ def _restarts_philox(bits: Any, sequence: np.random.SeedSequence, count: int) ->
     return restart
 
 
-def _restarts_pcg(bits: Any, sequence: np.random.SeedSequence, count: int) -> Restart:
+def _pcg_restart(bits: Any, sequence: np.random.SeedSequence, count: int) -> Restart:
     """Return a function that restarts PCG64: each run has a random state of 128 bits."""
     inner = {"state": 0, "inc": type(bits)(sequence).state["state"]["inc"]}
     state = {"bit_generator": type(bits).__name__, "state": inner, "has_uint32": 0, "uinteger": 0}
@@ -393,7 +393,7 @@ def _restarts_pcg(bits: Any, sequence: np.random.SeedSequence, count: int) -> Re
 
 
 _RESTARTS = {
-    np.random.Philox: _restarts_philox,
-    np.random.PCG64: _restarts_pcg,
-    np.random.PCG64DXSM: _restarts_pcg,
+    np.random.Philox: _philox_restart,
+    np.random.PCG64: _pcg_restart,
+    np.random.PCG64DXSM: _pcg_restart,
 }

@@ -32,7 +32,7 @@ from pytest_dp.running.generator_stand_ins import (
     Site,
     Source,
     answer_request,
-    plain_generator,
+    make_generator,
     stack,
     stand_in,
     was_drawn_unasked,
@@ -86,7 +86,7 @@ def run_copy(
     draws.
     """
     item = data if isinstance(data, Input) else Input(data)
-    copied, (data,) = call.copy_alone(item.fresh())
+    copied, (data,) = call.copy_unseeded(item.fresh())
     # These are no samples, as nothing is drawn.
     copied = replace(copied, params={**copied.params, **(params or {})}, made=RunCounter())
     output = copied.draw_one(data, stand_in(instrument, RNG))
@@ -189,7 +189,7 @@ class Draws:
             # The same on every machine, wherever the files are.
             lines = [(Path(site.file).name, site.line, site.function) for site in where]
             words = hashlib.sha256(repr((self._seed, request.source.name, lines)).encode())
-            self._generators[key] = plain_generator(request.source.kind, words.digest())
+            self._generators[key] = make_generator(request.source.kind, words.digest())
         return self._generators[key]
 
 

@@ -98,14 +98,14 @@ class Law:
     def log_below(self, x: Floats) -> Floats:
         """Return the logarithm of the probability of at most x."""
         with np.errstate(all="ignore"):
-            return self.family.log_below(self._at(x), self.parameter)
+            return self.family.log_below(self._as_values(x), self.parameter)
 
     def log_above(self, x: Floats) -> Floats:
         """Return the logarithm of the probability of more than x."""
         with np.errstate(all="ignore"):
-            return self.family.log_above(self._at(x), self.parameter)
+            return self.family.log_above(self._as_values(x), self.parameter)
 
-    def _at(self, x: Floats) -> Floats:
+    def _as_values(self, x: Floats) -> Floats:
         return np.floor(x) if self.lattice else np.asarray(x, float)
 
     def log_between(self, low: Floats, high: Floats) -> Floats:
@@ -243,7 +243,7 @@ def _location_scale(
     return DrawMethod(lambda given: (Law(family), given.get(scale, 1.0), given.get(loc, 0.0)), rows)
 
 
-def _between(low: str, high: str) -> DrawMethod:
+def _uniform_between(low: str, high: str) -> DrawMethod:
     return DrawMethod(
         lambda given: (Law(UNIFORM), np.subtract(given[high], given[low]), given[low]), "free"
     )
@@ -277,22 +277,24 @@ def _geometric(given: Arguments) -> Standard:
     return Law(GEOMETRIC, ratio), 1 if ratio else 0, 1
 
 
-def _of(names: str, rows: Rows) -> dict[str, DrawMethod]:
+def _without_law(names: str, rows: Rows) -> dict[str, DrawMethod]:
     return dict.fromkeys(names.split(), DrawMethod(rows=rows))
 
 
 _UNIFORM = DrawMethod(lambda _: (Law(UNIFORM), 1.0, 0.0), "bound")
 NUMPY: dict[str, DrawMethod] = {
     # Laws that are not known come first: an entry below takes their place.
-    **_of("lognormal rayleigh multivariate_normal", "free"),
-    **_of("standard_cauchy standard_t standard_gamma gamma chisquare beta weibull", "bound"),
-    **_of("dirichlet multinomial choice binomial negative_binomial poisson", "bound"),
+    **_without_law("lognormal rayleigh multivariate_normal", "free"),
+    **_without_law(
+        "standard_cauchy standard_t standard_gamma gamma chisquare beta weibull", "bound"
+    ),
+    **_without_law("dirichlet multinomial choice binomial negative_binomial poisson", "bound"),
     "laplace": _location_scale(LAPLACE),
     "normal": _location_scale(NORMAL),
     "logistic": _location_scale(LOGISTIC),
     "gumbel": _location_scale(GUMBEL),
     "exponential": _location_scale(EXPONENTIAL),
-    "uniform": _between("low", "high"),
+    "uniform": _uniform_between("low", "high"),
     "standard_normal": _location_scale(NORMAL, "bound"),
     "standard_exponential": _location_scale(EXPONENTIAL, "bound"),
     "randn": _location_scale(NORMAL, "bound"),
@@ -304,7 +306,7 @@ NUMPY: dict[str, DrawMethod] = {
 """Methods of numpy's generators."""
 PYTHON: dict[str, DrawMethod] = {
     "random": _UNIFORM,
-    "uniform": _between("a", "b"),
+    "uniform": _uniform_between("a", "b"),
     **dict.fromkeys(("gauss", "normalvariate"), _location_scale(NORMAL, scale="sigma", loc="mu")),
     "expovariate": DrawMethod(lambda given: (Law(EXPONENTIAL), 1 / given["lambd"], 0.0)),
     "randint": DrawMethod(lambda given: _integers(given["a"], given["b"] + 1)),

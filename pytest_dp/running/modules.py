@@ -179,23 +179,23 @@ class Replacements:
         with self._lock:
             self._users += 1
             if self._users == 1:
-                self._put()
+                self._install()
         try:
             yield
         finally:
             with self._lock:
                 self._users -= 1
                 if not self._users:
-                    self._put_back()
+                    self._uninstall()
 
-    def _put(self) -> None:
+    def _install(self) -> None:
         for owner, name, replacement in self._places:
             current = getattr(owner, name)
             if getattr(replacement, "__wrapped__", current) is current:  # else it is of others
                 self._before.append((owner, name, vars(owner).get(name)))
                 setattr(owner, name, replacement)
 
-    def _put_back(self) -> None:
+    def _uninstall(self) -> None:
         while self._before:
             owner, name, value = self._before.pop()
             if value is None:  # it was inherited
@@ -231,10 +231,10 @@ def _replacements() -> Replacements:
         for name, function in list(vars(module).items())
         if getattr(function, "__self__", None) is owner
     )
-    return Replacements((*of_generators, *_further(), *_makers()))
+    return Replacements((*of_generators, *_system_stand_ins(), *_generator_makers()))
 
 
-def _further() -> tuple[Place, ...]:
+def _system_stand_ins() -> tuple[Place, ...]:
     """Return stand-ins for functions that draw on the system, and for aliases in ``np.random``."""
     places: list[Place] = [
         (secrets, name, _wrap_function(SECRETS, name, vars(secrets)[name]))
@@ -285,7 +285,7 @@ def _make_stand_in(instrument: Instrument, source: Source, args: Any, keywords: 
     return stand_in(instrument, source)
 
 
-def _makers() -> tuple[Place, ...]:
+def _generator_makers() -> tuple[Place, ...]:
     """Return stand-ins for classes and functions that make generators."""
     classes: tuple[tuple[Any, str, str], ...] = (
         (np.random, "Generator", "np.random.Generator"),

@@ -19,7 +19,7 @@ from pytest_dp.running.chunks import (
     Summary,
     Work,
     cut_draw,
-    jobs_of,
+    cut_jobs,
     measure_chunks,
 )
 from pytest_dp.running.copies import CannotCopy
@@ -45,7 +45,7 @@ SLOW_RUN = START_WORKERS_FROM / STREAK
 """Seconds a run from which processes are started at once, and every draw is shared out."""
 
 
-PackedAndTried = tuple[workers.Packed, workers.Comparison]
+PackedAndTried = tuple[workers.PickledMechanism, workers.Comparison]
 """A mechanism that can be sent to workers, and its trial here, with which theirs are compared."""
 Progress = Callable[[int, float, float | None], None]
 """Called with runs, seconds, and the smallest true loss that would be caught, in nats, if known."""
@@ -103,13 +103,13 @@ class Sampler(Subject):
             copied = True
             self._try_out(on_copy, deadline)
         except CannotCopy as reason:
-            self._fork(str(reason))
+            self._use_forks(str(reason))
         except (ClaimError, MechanismError):  # the mechanism's own, if it raises them as well
-            self._fork("copies of it raise an error")
+            self._use_forks("copies of it raise an error")
         else:
             return
         if all_raised(self._try_alone(dataset, deadline)) and copied:  # copies raise as well
-            self._unfork()
+            self._use_copies()
             self._try_out(self._copy(dataset), deadline, may_raise=True)
 
     def chunks(self, draw: SampleRequest) -> list[Chunk]:
@@ -172,7 +172,7 @@ class Sampler(Subject):
 
     def _in_workers(
         self,
-        packed: workers.Packed,
+        packed: workers.PickledMechanism,
         comparison: workers.Comparison,
         works: list[Work],
         function: Callable[[Outputs], T],
@@ -182,8 +182,8 @@ class Sampler(Subject):
 
         Raises CannotShare if a worker's trial does not agree, and the errors of `measure`.
         """
-        order = workers.Order(packed, packed.pickle_beside(function), self.runner)
-        jobs = jobs_of(works, self.n_jobs, self.time_a_run)
+        order = workers.JobSpec(packed, packed.pickle_beside(function), self.runner)
+        jobs = cut_jobs(works, self.n_jobs, self.time_a_run)
         results: list[list[T]] = [[] for _ in works]
         todo = [(works[index][0], chunks) for index, chunks in jobs]
         with closing(workers.share_out(order, todo, self.n_jobs, deadline)) as done:
@@ -217,7 +217,7 @@ class Sampler(Subject):
             count = min(MAX_TRIED, max(1, int(0.05 / cost) if cost else MAX_TRIED))
             chunk = Chunk(count, (0, 0))
             try:
-                packed = workers.pack(self.call, dataset, chunk)
+                packed = workers.pickle_mechanism(self.call, dataset, chunk)
             except Exception as error:  # whatever pickling raises
                 reason = f"{type(error).__name__}: {error}"
                 if self.explicit_jobs:

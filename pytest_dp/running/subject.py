@@ -21,7 +21,7 @@ from pytest_dp.basics.arrays import Outputs, join_outputs
 from pytest_dp.outputs.raised import Raised, all_raised, same
 from pytest_dp.running.alarm import HUNG_SECONDS, compute_interruptibly
 from pytest_dp.running.calling import Call, RunCounter
-from pytest_dp.running.chunks import MAX_VECTORIZED, Chunk, Input, Runner, at_a_time
+from pytest_dp.running.chunks import MAX_VECTORIZED, Chunk, Input, Runner, count_fitting
 from pytest_dp.running.copies import CannotCopy, Pristine
 from pytest_dp.running.coupling import (
     NOTHING_RANDOM,
@@ -31,7 +31,7 @@ from pytest_dp.running.coupling import (
     try_row_aligned,
 )
 from pytest_dp.running.deadline import Deadline, interruptible
-from pytest_dp.running.forked import Origin, Start, files_kept, first_state
+from pytest_dp.running.forked import Origin, Start, find_files_written, first_state
 from pytest_dp.running.generators import Purpose, RunStreams, stream
 
 TRIAL_KEY = (Purpose.TRIAL, 0, 0)
@@ -124,7 +124,7 @@ class Subject:
     def close(self) -> None:
         """End the process that was forked, unless later audits need it."""
         if self.origin is not None and self._first.origin is self.origin:
-            self._first.wait()
+            self._first.keep_waiting()
         elif self.origin is not None:
             self.origin.close()
 
@@ -136,7 +136,7 @@ class Subject:
         if self.origin is None or self.imports:
             return False
         self.imports = True
-        self._fork("its modules are imported anew")
+        self._use_forks("its modules are imported anew")
         return True
 
     def _try_out(
@@ -148,7 +148,7 @@ class Subject:
         the copy always raises, unless it `may_raise`.
         """
         call, (on_copy,) = copied
-        used = self.runner.on(call, on_copy)
+        used = self.runner.with_inputs(call, on_copy)
 
         def draw(count: int) -> tuple[Outputs, bool]:
             """Run the copy on one stream; return its outputs, and whether the last run used it."""
@@ -158,11 +158,11 @@ class Subject:
         last = outputs[-1]
         if isinstance(last, Raised) and not may_raise and all_raised(draw(3 * TRIAL_RUNS)[0]):
             raise CannotCopy(f"copies of it raise {last.kind}")
-        self._at_a_time = at_a_time(outputs)
+        self._at_a_time = count_fitting(outputs)
         self._forget_costs()
         if on_copy.restore_if_changed():
             self._copy_inputs()
-            used = self.runner.on(call, on_copy)
+            used = self.runner.with_inputs(call, on_copy)
         self.draws = moved
         if moved:
             self.replayable = all(map(same, draw(TRIAL_RUNS)[0], draw(TRIAL_RUNS)[0]))
@@ -179,12 +179,12 @@ class Subject:
         for first in (0, TRIAL_RUNS):
             self._forget_costs()
             streams = list(range(first, first + TRIAL_RUNS))
-            used = self.runner.on(self.call, dataset)
+            used = self.runner.with_inputs(self.call, dataset)
             outputs, moved = self._draw(used, dataset, streams, deadline)
             if dataset.restore_if_changed():
                 self._copy_inputs()
             self.replayable &= moved or all(same(outputs[0], output) for output in outputs)
-        self._at_a_time = at_a_time(outputs)
+        self._at_a_time = count_fitting(outputs)
         return outputs
 
     def _draw(
@@ -209,7 +209,7 @@ class Subject:
                 outputs = used.draw(dataset.live, count, runs.rng, restart)
             self.worked |= not all_raised(outputs)
             if used.made is self.call.made:
-                self._count(used.made.runs - made, started.spent(), started.passed())
+                self._count(used.made.runs - made, started.spent(), started.wall_seconds())
             else:
                 self.looked += count
             return outputs, bool(runs.used_since(starts))
@@ -227,7 +227,9 @@ class Subject:
         try:
             call, datasets = self._copy(input1, input2)
             with interruptible(deadline, self.seconds_a_run):
-                calls = [(self.runner.on(call, dataset), dataset.live) for dataset in datasets]
+                calls = [
+                    (self.runner.with_inputs(call, dataset), dataset.live) for dataset in datasets
+                ]
                 trial = partial(attempt, calls, stream(self.seed, *TRIAL_KEY), deadline)
                 idle = compute_interruptibly(trial)
         except (CannotCopy, CannotCouple) as reason:
@@ -245,7 +247,7 @@ class Subject:
             self.note(f"random numbers are not shared between inputs, as {refused}")
         return False
 
-    def afresh(
+    def run_afresh(
         self, dataset: Input, runs: int, key: tuple[int, ...], deadline: Deadline
     ) -> Outputs:
         """Run a new copy, or a forked process if it cannot be copied, and return the outputs.
@@ -254,7 +256,7 @@ class Subject:
         process, and OutOfTime if the deadline passes first.
         """
         if self.origin is not None and (self.forks or self._pristine.reason):
-            return self.forked([(dataset, key)], runs, deadline)[0]
+            return self.run_forked([(dataset, key)], runs, deadline)[0]
         made = self.call.made.runs
         try:
             call, (on_copy,) = self._copy(dataset)
@@ -268,11 +270,11 @@ class Subject:
         call = self.call
         with suppress(CannotCopy):
             call, (dataset,) = self._copy(dataset)
-        done = self.runner.once(call, dataset, Chunk(1, key), deadline)
+        done = self.runner.run_chunk(call, dataset, Chunk(1, key), deadline)
         self._count(1, done.summary.seconds, done.summary.passed)
         return done.outputs[0]
 
-    def forked(
+    def run_forked(
         self,
         items: Sequence[tuple[Input, tuple[int, ...]]],
         runs: int,
@@ -298,7 +300,7 @@ class Subject:
         calls = [runs] if self.call.size is None else [runs - runs // 2, runs // 2]
         return [Chunk(n, (Purpose.COPY, *key, k)) for k, n in enumerate(calls)]
 
-    def written_files(self, dataset: Input, deadline: Deadline) -> list[str]:
+    def find_written_files(self, dataset: Input, deadline: Deadline) -> list[str]:
         """Run a forked process once; return the files it reads that changed since the first run.
 
         Files that the run has made itself do not count. Raises CannotCopy or OutOfTime if there is
@@ -310,7 +312,7 @@ class Subject:
         start = Start.IMPORTED if self.imports else Start.AS_IT_WAS
         self._count_elsewhere(1)
         since = self._first.since
-        return files_kept(self.call, self.runner, dataset, deadline, seconds, start, since)
+        return find_files_written(self.call, self.runner, dataset, deadline, seconds, start, since)
 
     def before_all(self, *, forks: bool = False) -> Subject | None:
         """Return the mechanism in its state before all audits of this process, to be run afresh.
@@ -333,20 +335,20 @@ class Subject:
 
     def _copy(self, *datasets: Input) -> tuple[Call, list[Input]]:
         """Return a copy of the mechanism and of inputs; raise CannotCopy if there is none."""
-        call, inputs = self.call.copied(*(dataset.live for dataset in datasets))
+        call, inputs = self.call.copy(*(dataset.live for dataset in datasets))
         if len(call.captured.generators) != len(self.call.captured.generators):
             raise CannotCopy("its generators cannot be copied")
         if self._as_first:  # which may be another method
-            call = call.in_manner(*self.call.manner())
+            call = call.with_signature(*self.call.call_signature())
         both = zip(datasets, inputs, strict=True)
         return call, [dataset.with_data(data) for dataset, data in both]
 
-    def _fork(self, reason: str) -> None:
+    def _use_forks(self, reason: str) -> None:
         """Run whatever has to start afresh in forked processes, not on copies, for this reason."""
         self.forks = True
-        self.call = replace(self.call, pristine=Pristine.refused(reason))
+        self.call = replace(self.call, pristine=Pristine.without_copies(reason))
 
-    def _unfork(self) -> None:
+    def _use_copies(self) -> None:
         """Run whatever has to start afresh on copies again."""
         self.forks = False
         self.call = replace(self.call, pristine=self._pristine)

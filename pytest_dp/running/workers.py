@@ -1,6 +1,6 @@
 """Work in other processes, through joblib, which are kept from one audit to the next.
 
-A generator that is copied into several processes deals the same numbers in each. `generators.find`
+A generator that is copied into several processes deals the same numbers in each. `find_generators`
 finds the generators that Python code holds. Those of compiled code are found by what they give: by
 a trial in each process.
 """
@@ -126,7 +126,7 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
-class Packed:
+class PickledMechanism:
     """A pickled mechanism, with the dataset and the chunk on which every worker tries it first."""
 
     mechanism: bytes
@@ -144,7 +144,7 @@ class Packed:
             raise _cannot_travel(error) from None
 
 
-def pack(call: Call, dataset: Input, chunk: Chunk) -> Packed:
+def pickle_mechanism(call: Call, dataset: Input, chunk: Chunk) -> PickledMechanism:
     """Pickle a mechanism for workers, by value if possible, so that patched variables are kept.
 
     `dataset` and `chunk` are those of the trial in each worker. Raises whatever pickling raises, if
@@ -156,8 +156,8 @@ def pack(call: Call, dataset: Input, chunk: Chunk) -> Packed:
     is_own = bool(getattr(module, "__file__", None)) and not is_installed(module)
     if module is not None and is_own and module.__name__ != "__main__":  # it may be patched
         with contextlib.suppress(Exception):  # most often of a module variable that cannot travel
-            return Packed(dumps(trial, module.__name__), module.__name__)
-    return Packed(dumps(trial), None)
+            return PickledMechanism(dumps(trial, module.__name__), module.__name__)
+    return PickledMechanism(dumps(trial), None)
 
 
 Sent = tuple[str, float, bytes]
@@ -165,10 +165,10 @@ Sent = tuple[str, float, bytes]
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class JobSpec:
     """A description of all jobs of one call: mechanism, function of the outputs, and runner."""
 
-    packed: Packed
+    packed: PickledMechanism
     function: bytes
     """The function that measures the outputs, pickled."""
     runner: Runner
@@ -188,7 +188,7 @@ class JobResult:
 
 
 def share_out(
-    order: Order, jobs: list[Work], n_jobs: int, deadline: Deadline
+    order: JobSpec, jobs: list[Work], n_jobs: int, deadline: Deadline
 ) -> Generator[JobResult, None, None]:
     """Run jobs in `n_jobs` processes, and yield the results in the order of the jobs.
 
@@ -202,11 +202,11 @@ def share_out(
         raise CannotShare(_NO_PROCESSES.format("joblib finds no place for its semaphores"))
     processes = min(n_jobs, len(jobs))
     inputs = {id(dataset): order.packed.pickle_beside(dataset) for dataset, _ in jobs}
-    work, wanted = joblib.delayed(_work), True
-    sent = _results(
+    work, wanted = joblib.delayed(_do_job), True
+    sent = _run_by_joblib(
         n_jobs,
         (
-            work(order, inputs[id(dataset)], chunks, deadline.left(), processes)
+            work(order, inputs[id(dataset)], chunks, deadline.remaining_times(), processes)
             for dataset, chunks in itertools.takewhile(lambda _: wanted, jobs)
         ),
         deadline,
@@ -223,14 +223,14 @@ def share_out(
             raise
 
 
-def _results(n_jobs: int, work: Iterator[Any], deadline: Deadline) -> Iterator[Sent]:
+def _run_by_joblib(n_jobs: int, work: Iterator[Any], deadline: Deadline) -> Iterator[Sent]:
     """Run jobs by joblib and yield their results; raise errors of processes as `share_out` says."""
     try:
-        parallel = _parallel(n_jobs)
-        parallel.timeout = _patience(deadline)
+        parallel = _worker_pool(n_jobs)
+        parallel.timeout = _timeout_seconds(deadline)
         for sent in parallel(work):
             yield sent
-            parallel.timeout = _patience(deadline)  # for the next job
+            parallel.timeout = _timeout_seconds(deadline)  # for the next job
     except (TimeoutError, multiprocessing.TimeoutError):
         raise OutOfTime("(in a worker process, in compiled code or in an import)") from None
     except KeyboardInterrupt:
@@ -247,9 +247,9 @@ def _results(n_jobs: int, work: Iterator[Any], deadline: Deadline) -> Iterator[S
         ) from None
 
 
-def _patience(deadline: Deadline) -> float:
+def _timeout_seconds(deadline: Deadline) -> float:
     """Return the seconds that pass before joblib gives a job up."""
-    return clocks.WALL_FACTOR * max(deadline.to_the_last(), 0.1) + STARTING_SECONDS
+    return clocks.WALL_FACTOR * max(deadline.seconds_to_interrupt(), 0.1) + STARTING_SECONDS
 
 
 _KEPT: list[tuple[Any, int, joblib.Parallel]] = []
@@ -257,7 +257,7 @@ _KEPT: list[tuple[Any, int, joblib.Parallel]] = []
 number of processes, and the pool."""
 
 
-def _parallel(n_jobs: int) -> joblib.Parallel:
+def _worker_pool(n_jobs: int) -> joblib.Parallel:
     """Return worker processes of joblib's active backend, which are started if none are kept."""
     try:
         return joblib.Parallel(n_jobs, batch_size=1, return_as="generator")
@@ -293,8 +293,8 @@ _ONE_AT_A_TIME = threading.Lock()
 """Workers of some clusters have several threads, and a process has one global random generator."""
 
 
-def _work(
-    order: Order,
+def _do_job(
+    order: JobSpec,
     sent: bytes,
     chunks: list[Chunk],
     left: tuple[float, float, float],
@@ -317,16 +317,16 @@ def this_process() -> str:
     return f"{platform.node()}:{os.getpid()}"
 
 
-def _run_job(order: Order, sent: bytes, chunks: list[Chunk], deadline: Deadline) -> bytes:
+def _run_job(order: JobSpec, sent: bytes, chunks: list[Chunk], deadline: Deadline) -> bytes:
     """Run chunks on a pickled dataset, and return a pickled `JobResult`."""
     trial: Trial | None = None
     summaries: list[Summary] = []
     values: list[Any] = []
-    if deadline.to_the_last() < 0:  # what hung before would hang again
+    if deadline.seconds_to_interrupt() < 0:  # what hung before would hang again
         return _pickle_to_send(JobResult(None, [], [], OutOfTime()))
     try:
         call, trial = _load_mechanism(order, deadline)
-        function, dataset = _function(order.function), _unpickle(sent)
+        function, dataset = _load_function(order.function), _unpickle(sent)
         ran = order.runner.run(call, dataset, chunks, deadline)
         values.extend(measure_chunks(ran, function, summaries.append, deadline))
         return _pickle_to_send(JobResult(trial, summaries, values))
@@ -338,7 +338,7 @@ def _run_job(order: Order, sent: bytes, chunks: list[Chunk], deadline: Deadline)
             return _pickle_to_send(JobResult(trial, summaries, [], reason))
 
 
-def _load_mechanism(order: Order, deadline: Deadline) -> tuple[Call, Trial]:
+def _load_mechanism(order: JobSpec, deadline: Deadline) -> tuple[Call, Trial]:
     """Unpickle the mechanism and run its trial, or return both from the job before."""
     packed = order.packed.mechanism
     # By the seed too: two claims on one mechanism are tried on different random numbers.
@@ -352,7 +352,7 @@ def _load_mechanism(order: Order, deadline: Deadline) -> tuple[Call, Trial]:
 
 
 @functools.lru_cache(maxsize=1)
-def _function(sent: bytes) -> Callable[[Outputs], Any]:
+def _load_function(sent: bytes) -> Callable[[Outputs], Any]:
     """Unpickle the function that measures outputs, unless the last job had the same."""
     return _unpickle(sent)  # type: ignore[no-any-return]
 
@@ -381,7 +381,7 @@ def _cannot_travel(error: Exception) -> CannotShare:
 def trial_of(runner: Runner, call: Call, dataset: Input, chunk: Chunk, deadline: Deadline) -> Trial:
     """Run a chunk twice in this process, on a copy if possible, and return the comparison."""
     with contextlib.suppress(CannotCopy):
-        call, (data,) = call.copied(dataset.live)
+        call, (data,) = call.copy(dataset.live)
         dataset = dataset.with_data(data)
     once, twice = (
         [

@@ -157,7 +157,7 @@ def test_a_violation_without_time_to_confirm_it_is_inconclusive(monkeypatch):
     def late(*_):
         raise OutOfTime
 
-    monkeypatch.setattr(Sampler, "afresh", late)
+    monkeypatch.setattr(Sampler, "run_afresh", late)
     result = audit(missing, eps=1.0, seed=1, n_jobs=1, **RECORDS)
     assert result.verdict == "inconclusive"
     assert "raise max_seconds" in result.reason
@@ -167,12 +167,12 @@ def test_the_pair_that_broke_the_claim_is_confirmed(monkeypatch):
     """Also where there was no time for a counterexample."""
     confirmed = []
 
-    def afresh(self, dataset, *others):
+    def run_afresh(self, dataset, *others):
         confirmed.append(dataset.live)
         return afresh_before(self, dataset, *others)
 
-    afresh_before = Sampler.afresh
-    monkeypatch.setattr(Sampler, "afresh", afresh)
+    afresh_before = Sampler.run_afresh
+    monkeypatch.setattr(Sampler, "run_afresh", run_afresh)
     monkeypatch.setattr("pytest_dp.auditors.violation_shown.find_attack", lambda *_: None)
 
     def mechanism(data, rng):

@@ -36,10 +36,10 @@ class Deque(DataType):
     def take_rows(self, rows, positions):
         return deque(rows[at] for at in positions)
 
-    def rebuilt(self, example, records):
+    def rebuild(self, example, records):
         return deque(records)
 
-    def missing(self, example):
+    def missing_record(self, example):
         return None
 
 

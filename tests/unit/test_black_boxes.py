@@ -24,7 +24,7 @@ from pytest_dp.black_boxes.boxes import (
     HTTPError,
     ProgramError,
     encode_data,
-    value_of,
+    parse_value,
 )
 from pytest_dp.outputs.raised import Raised
 from pytest_dp.records.identity import is_outside
@@ -60,7 +60,7 @@ def test_data_are_sent_as_csv_or_as_one_likes_and_answers_are_json_numbers_or_te
     assert encode_data(lambda data: f"n={len(data)}", [1, 0]) == b"n=2"
 
     texts = ["3\n", " 2.5 ", '{"a": [1]}', "1e400", "1_0", "no data\n"]
-    assert [*map(value_of, texts)] == [3, 2.5, {"a": [1]}, math.inf, "1_0", "no data"]
+    assert [*map(parse_value, texts)] == [3, 2.5, {"a": [1]}, math.inf, "1_0", "no data"]
 
 
 def program(code: str, *arguments: str, **keywords):

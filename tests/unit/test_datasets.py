@@ -19,7 +19,7 @@ from zoo import Colour
 
 from pytest_dp import ClaimError
 from pytest_dp.claiming.claim import expand
-from pytest_dp.data import describe, kind_of, rebuilt, records_of
+from pytest_dp.data import describe, kind_of, rebuild, records_of
 from pytest_dp.data.equality import digest, equality_key, key
 from pytest_dp.pairs import make_pair_source
 
@@ -81,7 +81,7 @@ def types_of(data):
 def test_a_dataset_is_rebuilt_of_its_records(example):
     records = records_of(example)
     for count in range(len(records) + 1):
-        made = rebuilt(example, records[:count])
+        made = rebuild(example, records[:count])
         assert made is not example
         assert list(map(key, records_of(made))) == list(map(key, records[:count]))
         assert types_of(made) == types_of(example)
@@ -104,7 +104,7 @@ def test_a_dataset_is_rebuilt_of_its_records(example):
 )
 def test_records_that_do_not_fit_are_refused(example, record):
     with pytest.raises(ClaimError) as caught:
-        rebuilt(example, [record])
+        rebuild(example, [record])
     message = str(caught.value)
     assert f"{describe(record)} does not fit into a dataset like {describe(example)}" in message
     assert "Write records that it can hold" in message
@@ -113,7 +113,7 @@ def test_records_that_do_not_fit_are_refused(example, record):
 @pytest.mark.parametrize("value", [3, {}, np.array(3)], ids=repr)
 def test_what_is_no_dataset(value):
     assert kind_of(value) == ()
-    for make in (records_of, lambda value: rebuilt(value, [])):
+    for make in (records_of, lambda value: rebuild(value, [])):
         with pytest.raises(ClaimError, match="is not a dataset"):
             make(value)
 

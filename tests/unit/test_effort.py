@@ -50,7 +50,7 @@ def test_processor_time_of_workers_counts(monkeypatch):
 
 
 def test_workers_share_the_time_that_is_left(machine):
-    there = Deadline(*Deadline(60).left(), clocks.Stopwatch(2))
+    there = Deadline(*Deadline(60).remaining_times(), clocks.Stopwatch(2))
     machine.compute(10)
     assert there.remaining() == 40
     machine.wait(80)  # of which a quarter counts

@@ -148,7 +148,7 @@ def test_pairs_are_shrunk():
     assert len(small.d2) in (0, 2)
     assert len(asked) == len(set(asked))
     assert made.shrink(small, old_b) == small
-    backwards = made.shrink(pair.reversed(), lambda pair: old_b(pair.reversed()))
+    backwards = made.shrink(pair.reverse(), lambda pair: old_b(pair.reverse()))
     assert backwards.d2 == [(61, "b")]
     elsewhere = generated(seed=9).pairs[-1]
     assert made.shrink(elsewhere, old_b) is elsewhere

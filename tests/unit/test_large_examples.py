@@ -13,7 +13,7 @@ from neighbours import source
 from pytest_dp import add_remove_one
 from pytest_dp.claiming.claim import expand
 from pytest_dp.data import key, records_of
-from pytest_dp.data.conversion import length, taken_rows
+from pytest_dp.data.conversion import length, select_rows
 from pytest_dp.data.record_pool import ThinPool
 from pytest_dp.pairs.large import KEPT_ROWS, kept_rows
 
@@ -36,7 +36,7 @@ each_dataset = pytest.mark.parametrize("data", DATASETS.values(), ids=DATASETS)
 
 @each_dataset
 def test_kept_rows_have_the_extremes_of_each_column_and_each_category(data):
-    few = records_of(taken_rows(data, kept_rows(data)))
+    few = records_of(select_rows(data, kept_rows(data)))
     assert len(few) == KEPT_ROWS
     whole, kept = pd.DataFrame(records_of(data)), pd.DataFrame(few)
     for at in whole:
@@ -66,7 +66,7 @@ def test_positions_give_the_dataset_that_rows_one_by_one_give(data):
     assert key(records_of(without)) == key(left)
     assert type(without) is type(data)
     assert pool.length(positions) == ROWS if not isinstance(data, str) else len(data)
-    assert key(pool.dataset(pool.kept(positions))) == key(taken_rows(data, kept))
+    assert key(pool.dataset(pool.drop_gaps(positions))) == key(select_rows(data, kept))
     if not isinstance(data, set):
         twice = pool.dataset((*positions, out))
         assert key(records_of(twice)) == key([*records, records[kept[17]]])

@@ -90,8 +90,8 @@ def check(relation, found, dataset):
         assert relation.fault(pair.d1, pair.d2) == ""
         assert relation.fault(pair.d2, pair.d1) == ""
         assert relation.pair(pair.d1, pair.d2).difference == pair.difference
-        assert relation.pair(pair.d2, pair.d1).difference == pair.reversed().difference
-        assert pair.reversed().reversed().difference == pair.difference
+        assert relation.pair(pair.d2, pair.d1).difference == pair.reverse().difference
+        assert pair.reverse().reverse().difference == pair.difference
         assert kind_of(pair.d2) == kind_of(dataset)
         assert key(pair.d1) == key(dataset)
 
@@ -169,7 +169,7 @@ def test_missing_values_are_null():
         (pair,) = ReplaceSpecial().pairs(dataset)
         assert key(records_of(pair.d2)[0]) == key(null)
         assert pair.difference == "one record nulled"
-        assert pair.reversed().difference == "one record restored"
+        assert pair.reverse().difference == "one record restored"
 
 
 def test_types_without_missing_values():

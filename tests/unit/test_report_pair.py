@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from results import FOUND
 
-from pytest_dp.data.fields import ABSENT, parts
+from pytest_dp.data.fields import ABSENT, value_differences
 from pytest_dp.report.pair import input_lines
 
 FRAME = pd.DataFrame({f"c{i}": [f"v{i}", "x"][i % 2] * 2 for i in range(20)}, index=range(5_000))
@@ -104,4 +104,4 @@ def test_parts_that_differ() -> None:
         ([0.0], [-0.0], [("[0]", 0.0, -0.0)]),
         ({"u": [(1, [5, 6])]}, {"u": [(1, [5, 7])]}, [("['u'][0][1][1]", 6, 7)]),
     ]:
-        assert repr(list(parts(before, after))) == repr(found)
+        assert repr(list(value_differences(before, after))) == repr(found)

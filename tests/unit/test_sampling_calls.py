@@ -13,7 +13,7 @@ from drawing import outputs, sampler
 
 from pytest_dp.basics.arrays import copy_data
 from pytest_dp.basics.errors import ClaimError
-from pytest_dp.running.calling import Call, are_shared, look_shared
+from pytest_dp.running.calling import Call, has_few_distinct_rows, is_noise_shared
 from pytest_dp.running.chunks import Input
 from pytest_dp.running.deadline import Deadline
 from pytest_dp.running.sampler import SampleRequest
@@ -104,8 +104,8 @@ def test_exceptions_on_some_runs_are_outputs():
 def test_rows_that_agree_by_chance_are_never_refused(values):
     rng = np.random.default_rng(values)
     calls = [rng.integers(-values, values + 1, size=200).astype(float) for _ in range(400)]
-    assert any(map(look_shared, calls)) == (values < 3_000)
-    assert not any(are_shared(calls[k : k + 8]) for k in range(0, 400, 8))
+    assert any(map(has_few_distinct_rows, calls)) == (values < 3_000)
+    assert not any(is_noise_shared(calls[k : k + 8]) for k in range(0, 400, 8))
 
 
 def test_a_row_of_a_structured_array_is_copied():

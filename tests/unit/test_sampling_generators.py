@@ -117,4 +117,4 @@ def graph(size=30_000):
 
 def test_the_search_for_generators_is_bounded():
     thing = graph()
-    assert calls(lambda: generators.find(lambda data: thing, {})) < 400_000
+    assert calls(lambda: generators.find_generators(lambda data: thing, {})) < 400_000

@@ -92,11 +92,11 @@ def test_seeds_come_from_name_and_source():
 
 SCRIPT = """
 import numpy as np
-from pytest_dp.running.generators import find
+from pytest_dp.running.generators import find_generators
 from pytest_dp.running.generators import claim_seed
 a, b, c, d, e, f = (np.random.default_rng(0) for _ in range(6))
 def mechanism(data): return sum({source.random() for source in (a, b, c, d, e, f)})
-places = find(mechanism).places
+places = find_generators(mechanism).places
 assert len(places) == 6
 print(places, claim_seed("n", mechanism), claim_seed("n", eval("lambda data: {'a', 'b'}")))
 """
@@ -116,7 +116,7 @@ def test_seeds_and_the_order_of_generators_do_not_depend_on_the_process(tmp_path
 def test_no_two_chunks_share_random_numbers():
     """Every key, of every length, gives its own streams: of generators, global or captured."""
     keeper = Keeper()
-    kept = generators.find(keeper)
+    kept = generators.find_generators(keeper)
     lengths = [(k,) for k in range(6)]
     lengths += [(*key, k) for key in lengths for k in range(6)]
     lengths += [(*key, k) for key in lengths if len(key) == 2 for k in range(5)]
