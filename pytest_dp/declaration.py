@@ -65,7 +65,7 @@ class Declaration:
 
 
 class Queries:
-    """The query-vector patterns of StatDP; made by `queries`."""
+    """A family of query vectors in StatDP's patterns; made by `queries`."""
 
     __slots__ = ("lengths",)
 
@@ -77,7 +77,7 @@ class Queries:
 
 
 class Values:
-    """Single inputs of which any two are neighbours; made by `values`."""
+    """A set of single inputs of which any two are neighbours; made by `values`."""
 
     __slots__ = ("options",)
 
@@ -89,7 +89,7 @@ class Values:
 
 
 class Neighbors:
-    """A relation with what is said of it; made by `add_remove_one` and its like."""
+    """A relation with its settings; made by `add_remove_one` and the like."""
 
     __slots__ = ("name", "said")
 
@@ -210,7 +210,8 @@ def _site(
 ) -> tuple[tuple[str, int, tuple[str, int] | None], dict[str, Any] | None]:
     """Return the file, line and `made_at` of a declaration, and the namespace of its module.
 
-    `made_at` is where a helper was called. The namespace is None for helpers and after imports.
+    `made_at` is the file and line at which an imported module called a helper; None without a
+    helper. The namespace is None for helpers and once the import is over.
     """
     frame = applied = sys._getframe(2)  # noqa: SLF001  inspect would cost 7 ms
     while frame.f_code.co_flags & 1 and frame.f_back is not None:  # CO_OPTIMIZED: a function
@@ -227,7 +228,7 @@ def _site(
 
 
 def _remember(declaration: Declaration, mechanism: object, module: dict[str, Any]) -> None:
-    """Enter a declaration of a module that is being imported."""
+    """Add a declaration of a module that is being imported to `DECLARED`; none of a script."""
     name, spec = module.get("__name__"), module.get("__spec__")
     if not isinstance(name, str) or name == "__main__":  # a script, which may run for long
         return
@@ -243,7 +244,10 @@ def _remember(declaration: Declaration, mechanism: object, module: dict[str, Any
 
 
 def record_claim(keywords: dict[str, Any]) -> Callable[[F], F]:
-    """Make a decorator that records a claim of these keywords on a mechanism."""
+    """Return a decorator that records a claim of these keywords on a mechanism.
+
+    The decorator returns the mechanism. It raises ClaimError if the mechanism takes no attributes.
+    """
 
     def record(mechanism: F) -> F:
         place, imported = _site(mechanism)

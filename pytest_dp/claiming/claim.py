@@ -26,7 +26,7 @@ from pytest_dp.registry import load_entry_points
 
 @dataclass(frozen=True, slots=True)
 class Games:
-    """The records and the score of a claim about membership."""
+    """The target records and the score of a claim about membership."""
 
     records: Any
     """As the claim names them; once the data is looked up, `pairs.targets.Target`s."""
@@ -72,7 +72,7 @@ class Promise:
 
     @property
     def of_one_unit(self) -> Promise:
-        """The promise for one unit, from which that for a group follows."""
+        """The promise for one unit, from which the group's follows; itself without a group."""
         if not isinstance(self.relation, OfRecords) or self.one_unit is None:
             return self
         return replace(self, guarantee=self.one_unit, relation=replace(self.relation, group=1))
@@ -131,12 +131,10 @@ class Claim:
 
 
 def expand(keywords: Mapping[str, Any]) -> list[Claim]:
-    """Validate the keywords of a claim, and return a `Claim` for each combination of ``params``.
+    """Load extensions, validate the keywords of a claim, and return a claim for each of ``params``.
 
-    Raises
-    ------
-    ClaimError
-        If a keyword is unknown, missing, contradictory or out of range.
+    Raises ClaimError if a keyword is unknown, missing, contradictory or out of range, or if the
+    promise is less than those of its parts add up to.
     """
     load_entry_points()  # which may add relations
     given = read_keywords(keywords)
@@ -168,7 +166,7 @@ def expand(keywords: Mapping[str, Any]) -> list[Claim]:
 
 
 def _membership_claims(given: Mapping[str, Any]) -> list[Claim]:
-    """Return the claims of `risk_claim`: one for each combination of ``params``."""
+    """Return the claims of `risk_claim`; raise ClaimError if keywords are missing or wrong."""
     missing = [name for name in ("auc", "data", "records") if name not in given]
     if missing:
         raise ClaimError(
@@ -192,11 +190,9 @@ def _membership_claims(given: Mapping[str, Any]) -> list[Claim]:
 
 
 def _check_parts(promise: Promise) -> None:
-    """Raise ClaimError if a promise is less than the promises of its parts add up to.
+    """Raise ClaimError if a promise for one unit is less than those of its parts add up to.
 
-    It is for inputs that differ in one unit, as those of the parts are taken: what groups are
-    promised follows from that. Of several claims on one mechanism, those count that add up to
-    least. Raises ClaimError also if a part has no claim, or one of other neighbours.
+    If a part has several claims, the smallest sum counts. Also raises as `_promises_of_part`.
     """
     if not promise.composes:
         return
@@ -222,7 +218,10 @@ def _check_parts(promise: Promise) -> None:
 
 
 def _promises_of_part(mechanism: Any, claimed: Promise) -> list[Guarantee]:
-    """Return the promises of a part, for the same neighbours as the whole."""
+    """Return the promises of a part that hold for the neighbours of the whole.
+
+    Raises ClaimError if it has no claim, several by its parameters, or other neighbours.
+    """
     name, declared = _mechanism_name(mechanism), getattr(mechanism, ATTRIBUTE, ())
     if not declared:
         raise ClaimError(
@@ -247,7 +246,10 @@ def _promises_of_part(mechanism: Any, claimed: Promise) -> list[Guarantee]:
 
 
 def _part_covers_whole(part: Promise, whole: Promise) -> bool:
-    """Return whether the promise of a part holds for all neighbours of the whole."""
+    """Return whether a part's promise holds for all neighbours of the whole.
+
+    Sources of inputs that are looked up later have to be equal.
+    """
     if whole.relation:
         return part.relation is not None and part.relation.covers(whole.relation)
     if isinstance(whole.pairs, tuple) and part.relation:  # it promises no more than these pairs
@@ -272,12 +274,8 @@ def _mechanism_name(mechanism: Any) -> str:
 def variants(given: Mapping[str, Any]) -> list[tuple[Arguments, str]]:
     """Return arguments and label for each combination of ``params``.
 
-    Where the guarantee is still left open, as the marker of a test may do, the label is empty.
-
-    Parameters
-    ----------
-    given : dict
-        Keywords as `pytest_dp.claiming.keywords.read_keywords` returns them.
+    The label is empty if no guarantee is given, as on the marker of a test. `given` is by
+    `read_keywords`. Raises ClaimError if the guarantee is wrong, or its parameter drawn.
     """
     choices, drawn = _fixed_and_drawn(given)
     named = {name: given[name] for name in NUMBERS if isinstance(given.get(name), str)}
@@ -299,7 +297,10 @@ def variants(given: Mapping[str, Any]) -> list[tuple[Arguments, str]]:
 
 
 def _fixed_and_drawn(given: Mapping[str, Any]) -> tuple[dict[str, list[Any]], dict[str, Any]]:
-    """Return the ``params`` with lists of values, and those with a strategy, by name."""
+    """Return the ``params`` with lists of values, and those with a strategy, by name.
+
+    Raises ClaimError if a strategy gives the parameter that carries the promise.
+    """
     choices: dict[str, list[Any]] = dict(given.get("params", {}))
     drawn = {name: choices.pop(name)[0] for name in list(choices) if is_strategy(choices[name][0])}
     for name in NUMBERS:
@@ -314,7 +315,7 @@ def _fixed_and_drawn(given: Mapping[str, Any]) -> tuple[dict[str, list[Any]], di
 
 
 def distinct_labels(claims: Iterable[Claim]) -> list[str]:
-    """Return labels for claims on one mechanism, made distinct by relations, then by numbers."""
+    """Return labels of claims on one mechanism: equal ones get the relation, then a number."""
     claims = list(claims)
     relations: dict[str, set[str]] = {}
     for claim in claims:
@@ -331,10 +332,10 @@ def distinct_labels(claims: Iterable[Claim]) -> list[str]:
 
 
 def fit_relation(relation: Relation | None, inputs: Any) -> Relation | None:
-    """Return the relation for these inputs: as given if it fits, or the default if there is one.
+    """Return the given relation, or without one the only relation for `queries` and `values`.
 
-    Names (``"module:attribute"``) and functions are checked once they are resolved; what cannot
-    be inputs at all is refused there too.
+    Raises ClaimError if a relation does not fit the inputs, or example datasets have none.
+    Relations for names and functions are not checked here.
     """
     if not isinstance(inputs, Queries | Values | list | tuple):
         return relation
@@ -354,7 +355,7 @@ def fit_relation(relation: Relation | None, inputs: Any) -> Relation | None:
 
 
 def _stated_guarantee(given: Mapping[str, Any], params: Mapping[str, Any]) -> Guarantee:
-    """Return the guarantee, with the values of the parameters that the claim names."""
+    """Return the guarantee with the values of named parameters; raise ClaimError if it is wrong."""
     values = {name: _stated_value(name, given[name], params) for name in PRIVACY if name in given}
     try:
         return read_guarantee(values)
@@ -364,12 +365,15 @@ def _stated_guarantee(given: Mapping[str, Any], params: Mapping[str, Any]) -> Gu
 
 
 def _guarantee_of_group(promised: Guarantee, relation: Relation | None) -> Guarantee:
-    """Return the guarantee for groups, if the relation is one of groups; else as given."""
+    """Return the guarantee for the group of a relation; unchanged for relations without groups."""
     return of_group(promised, relation.group) if isinstance(relation, OfRecords) else promised
 
 
 def _stated_value(name: str, given: Any, params: Mapping[str, Any]) -> Any:
-    """Return a keyword of the guarantee as given, or the value of the parameter of that name."""
+    """Return a keyword of the guarantee as given, or the value of the parameter that it names.
+
+    Raises ClaimError if there is no such parameter.
+    """
     if not isinstance(given, str) or name not in NUMBERS:
         return given
     if given in params:

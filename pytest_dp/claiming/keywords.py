@@ -41,12 +41,8 @@ _NONE_IS_A_VALUE = [name for name in KEYWORDS if getattr(Settings(), name, ...) 
 def read_keywords(keywords: Mapping[str, Any]) -> dict[str, Any]:
     """Return the checked values of keywords, without those that are left open.
 
-    None is a value of settings that are None by default, and leaves all others open.
-
-    Raises
-    ------
-    ClaimError
-        If a keyword is unknown, or its value not allowed.
+    None is a value of settings that are None by default, and leaves all others open. Raises
+    ClaimError if a keyword is unknown, or its value not allowed.
     """
     _check_names(keywords)
     values = {
@@ -56,7 +52,7 @@ def read_keywords(keywords: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_keyword(name: str, value: Any) -> Any:
-    """Return the value of one keyword; None if it leaves the choice open."""
+    """Return the checked value of one keyword; None leaves the choice open. Raises ClaimError."""
     if name in FIELDS:
         return read_field(name, value)
     return None if value is None else _OF_PROMISES[name](name, value)
@@ -67,6 +63,7 @@ _RELATION_KEYWORDS = ("unit", "rows", "group")
 
 
 def _check_names(keywords: Mapping[str, Any]) -> None:
+    """Raise ClaimError for keywords that a claim does not have, or a value without a keyword."""
     if UNNAMED in keywords:
         raise ClaimError(
             f"dp_claim was given {on_one_line(keywords[UNNAMED])} without a keyword. Write the "
@@ -87,6 +84,7 @@ def _check_names(keywords: Mapping[str, Any]) -> None:
 
 
 def _read_parameter_name(name: str, value: Any, true_means: str | None = None) -> str | None:
+    """Return a name; None for False, and `true_means` for True if there is one; else ClaimError."""
     if value is False:
         return None
     if value is True and true_means:
@@ -98,6 +96,7 @@ def _read_parameter_name(name: str, value: Any, true_means: str | None = None) -
 
 
 def _read_params(name: str, value: Any) -> dict[str, list[Any]]:
+    """Return a list of values or of one strategy by parameter; raise ClaimError otherwise."""
     if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
         allowed = (
             "Allowed: a mapping from parameter names to a value, a list of values or a strategy."
@@ -123,7 +122,10 @@ def _read_params(name: str, value: Any) -> dict[str, list[Any]]:
 
 
 def _strategy_of_range(name: str, given: NumberRange) -> Any:
-    """Return a Hypothesis strategy for the numbers of a range; raise ClaimError for no range."""
+    """Return a Hypothesis strategy for a range: integers if both ends are whole, else floats.
+
+    Raises ClaimError unless the ends are finite, the smaller one first.
+    """
     ends = given.low, given.high
     real = all(isinstance(end, Real) and not isinstance(end, bool) for end in ends)
     if not real or not all(map(math.isfinite, ends)) or not given.low < given.high:
@@ -152,6 +154,7 @@ def _read_parts(name: str, value: Any) -> tuple[tuple[Any, int], ...]:
 
 
 def _read_neighbors(name: str, value: Any) -> Relation:
+    """Return the relation of a name, a function or an object; raise ClaimError for others."""
     if isinstance(value, str):
         return RELATIONS[read_choice(name, value, RELATIONS)]()
     if isinstance(value, Neighbors):
@@ -170,6 +173,7 @@ def _read_neighbors(name: str, value: Any) -> Relation:
 
 
 def _relation_of(value: Neighbors) -> Relation:
+    """Return the relation of an object such as `add_remove_one()`; raise ClaimError if wrong."""
     said = {name: given for name, given in value.said.items() if given is not None}
     record = said.pop("record", None)
     if "rows" in said and "unit" not in said:
@@ -183,6 +187,7 @@ def _relation_of(value: Neighbors) -> Relation:
 
 
 def _read_unit(name: str, value: Any) -> Any:
+    """Return the name, index or function of a unit; raise ClaimError for anything else."""
     if isinstance(value, str | int) and not isinstance(value, bool):
         return value
     if callable(value):
@@ -196,14 +201,17 @@ def _read_unit(name: str, value: Any) -> Any:
 
 
 def _read_pairs_or_source(name: str, value: Any) -> Any:
-    """Return the pairs; names and functions are looked up when the claim is audited."""
+    """Return pairs as by `read_pairs`; names, functions and strategies are looked up later."""
     if isinstance(value, str) or callable(value) or is_strategy(value):
         return value
     return read_pairs(name, value)
 
 
 def read_pairs(name: str, value: Any) -> tuple[tuple[Any, Any], ...]:
-    """Return pairs (D, D') as a tuple of tuples; raise ClaimError for other values."""
+    """Return pairs (D, D') as a tuple of tuples.
+
+    Raises ClaimError for other values, for no pair, and for iterators of more than `MAX_PAIRS`.
+    """
     allowed = "Allowed: a non-empty list of pairs (D, D'), such as [([1, 0], [1])]."
     try:
         pairs = list(islice(value, MAX_PAIRS + 1)) if hasattr(value, "__next__") else list(value)
@@ -222,7 +230,10 @@ def read_pairs(name: str, value: Any) -> tuple[tuple[Any, Any], ...]:
 
 
 def _read_target_records(name: str, value: Any) -> Any:
-    """Return `riskiest`, or a tuple of records or positions; raise ClaimError otherwise."""
+    """Return `riskiest`, or a tuple of records or positions.
+
+    Raises ClaimError for other values, for none, and for more than `MAX_PAIRS`.
+    """
     allowed = "Allowed: riskiest(5), positions such as [0, 17], or records as the data has them."
     if isinstance(value, Riskiest):
         read_whole_number("riskiest", value.count, " of records, 1 or more, such as riskiest(5)")

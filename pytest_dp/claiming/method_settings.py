@@ -30,7 +30,7 @@ CLASSIFIERS = ("additive", "logistic", "mlp")
 
 
 class Method:
-    """A method of audits, with settings of its own; those of other methods have their defaults."""
+    """A method of audits with its own settings; settings of other methods have their defaults."""
 
     __slots__ = ()
     name: ClassVar[str]
@@ -44,11 +44,11 @@ class Method:
 
     def __repr__(self) -> str:
         """Return the method as Python source: ``DPSniper(c=0.01)``."""
-        said = (f"{name}={value!r}" for name, value in self.said().items())
+        said = (f"{name}={value!r}" for name, value in self.changed_settings().items())
         return f"{type(self).__name__}({', '.join(said)})"
 
-    def said(self) -> dict[str, Any]:
-        """Return its settings that are not the defaults, by name."""
+    def changed_settings(self) -> dict[str, Any]:
+        """Return the settings of this method that are not the defaults, by name."""
         usual = type(self)()
         given = ((name, getattr(self, name)) for name in self.__match_args__)
         return {name: value for name, value in given if value is not getattr(usual, name)}
@@ -56,7 +56,7 @@ class Method:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Sequential(Method):
-    """Bets against the claim, and stops as soon as the verdict is certain.
+    """A method that bets against the claim, and stops as soon as the verdict is certain.
 
     Parameters
     ----------
@@ -186,8 +186,8 @@ class OtherMethod(Method):
 
     name: str = ""  # type: ignore[misc]
 
-    def said(self) -> dict[str, Any]:
-        """Return nothing: it has no settings."""
+    def changed_settings(self) -> dict[str, Any]:
+        """Return an empty dict."""
         return {}
 
 
@@ -197,7 +197,10 @@ METHODS: Mapping[str, type[Method]] = {
 
 
 def read_method(name: str, value: Any) -> Method:
-    """Return a method from its name or its object, with checked settings; raise ClaimError."""
+    """Return a method from a name or an object, with checked settings.
+
+    Raises ClaimError if the name, the type or a setting is not allowed.
+    """
     if isinstance(value, str):
         others = set(names("method")) - {*METHODS, Membership.name}
         chosen = read_choice(name, value, (*METHODS, *sorted(others)))
@@ -208,13 +211,12 @@ def read_method(name: str, value: Any) -> Method:
         written = ", ".join(f"{kind.__name__}()" for kind in METHODS.values())
         choices = ", ".join(map(repr, METHODS))
         raise invalid(name, value, f"Valid choices: {choices}, or with more to say {written}.")
-    said = {
-        setting: METHOD_CHECKS[setting](setting, what) for setting, what in value.said().items()
-    }
-    return type(value)(**said)
+    given = value.changed_settings()
+    return type(value)(**{name: METHOD_CHECKS[name](name, what) for name, what in given.items()})
 
 
 def _read_classifier(name: str, value: Any) -> Any:
+    """Return the classifier; raise ClaimError for classes, missing methods or scikit-learn."""
     if isinstance(value, str):
         if read_choice(name, value, CLASSIFIERS) == "mlp" and find_spec("sklearn") is None:
             raise ClaimError(
@@ -237,7 +239,7 @@ def _read_classifier(name: str, value: Any) -> Any:
 
 
 def _read_canaries(name: str, value: Any) -> Any:
-    """Return a number, records as a tuple, or a strategy."""
+    """Return a number of canaries, records as a tuple, or a strategy; else raise ClaimError."""
     if isinstance(value, Integral):
         return read_whole_number(name, value, " of canaries, such as 1_000")
     if is_strategy(value):
@@ -254,6 +256,7 @@ def _read_canaries(name: str, value: Any) -> Any:
 
 
 def _read_guesses(name: str, value: Any) -> tuple[int, int]:
+    """Return how many canaries are guessed in and out; raise ClaimError for others, or 0 in all."""
     both = (value - value // 2, value // 2) if isinstance(value, Integral) else value
     two = isinstance(both, tuple | list) and len(both) == 2
     counts = [int(k) for k in both if isinstance(k, Integral) and k >= 0] if two else []  # type: ignore[operator]

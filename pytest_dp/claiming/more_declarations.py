@@ -46,7 +46,7 @@ class Claimed:
 
 
 class Claims:
-    """Claims by name; made by `claims`, which was called at `site`."""
+    """A table of claims by name, and the place where `claims` was called."""
 
     __slots__ = ("entries", "site")
     __dp_claims__ = ()  # by which tests are collected
@@ -77,7 +77,7 @@ def claims(entries: Mapping[str, Claimed]) -> Claims:
 
 
 class Riskiest:
-    """So many records that look most at risk; made by `riskiest`."""
+    """A number of records that look most at risk; made by `riskiest`."""
 
     __slots__ = ("count",)
 
@@ -185,7 +185,7 @@ def risk_claim(  # noqa: PLR0913  each is a keyword that a user may write
 
 
 class NumberRange:
-    """Any number from one to another; made by `between`."""
+    """A range of numbers for an argument; made by `between`."""
 
     __slots__ = ("high", "low")
 

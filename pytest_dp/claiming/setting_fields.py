@@ -177,7 +177,7 @@ def flag_of(name: str) -> str:
 
 
 def shown_default(field: Field) -> str:
-    """Return the default of an option in words."""
+    """Return the default of an option in words; "off" or "none" if it has none."""
     usual = "off" if field.kind == "flag" else "none"
     return field.shown or (str(field.default) if field.default else usual)
 
@@ -187,7 +187,10 @@ Check = Callable[[str, Any], Any]
 
 
 def number_between(low: float, high: float, allowed: str) -> Check:
-    """Return a check for a number strictly between `low` and `high`."""
+    """Return a check that turns a number strictly between `low` and `high` into a float.
+
+    It raises ClaimError for other values, with the text `allowed`.
+    """
 
     def check(name: str, value: Any) -> float:
         number = isinstance(value, Real) and not isinstance(value, bool)
@@ -199,7 +202,7 @@ def number_between(low: float, high: float, allowed: str) -> Check:
 
 
 def probability_check(example: str) -> Check:
-    """Return a check for a number strictly between 0 and 1."""
+    """Return a check for a number strictly between 0 and 1, as by `number_between`."""
     return number_between(0, 1, f"a probability between 0 and 1, such as {example}")
 
 
@@ -221,7 +224,7 @@ def read_choice(name: str, value: Any, choices: Collection[str]) -> str:
 
 
 def function_check(allowed: str) -> Check:
-    """Return a check that a value can be called."""
+    """Return a check that returns a value if it can be called, and raises ClaimError otherwise."""
 
     def check(name: str, value: Any) -> Any:
         if not callable(value):

@@ -78,8 +78,8 @@ NAMES = tuple(field.name for field in fields(Settings))
 def settings_for(*given: Mapping[str, Any], vectorized: bool) -> Settings:
     """Return the default settings overridden by the given ones, later over earlier.
 
-    A mechanism that gives many outputs a call may run `VECTORIZED_SAMPLES` times where none of them
-    says otherwise.
+    If none of them sets `max_samples`, a sequential audit of a vectorized mechanism has
+    `VECTORIZED_SAMPLES`.
     """
     settings = Settings().over(*given)
     is_open = not any("max_samples" in layer for layer in given)
@@ -89,16 +89,20 @@ def settings_for(*given: Mapping[str, Any], vectorized: bool) -> Settings:
 
 
 def read_field(name: str, value: Any) -> Any:
-    """Return the value of a field; None if it leaves the choice open.
+    """Return the checked value of a setting; None leaves the choice open, except as follows.
 
-    A margin of None is no margin, and a time of None no limit.
+    A margin of None is `NO_MARGIN`, and a time of None `NO_LIMIT`. Raises ClaimError for a wrong
+    value.
     """
     kind = KINDS[FIELDS[name].kind]
     return kind.of_none if value is None else kind.check(name, value)
 
 
 def read_text(name: str, text: str) -> Any:
-    """Return a field's value from the text of an option or ini key; None if it is left open."""
+    """Return a setting from the text of an option or ini key; ``none`` as None in `read_field`.
+
+    Raises ClaimError if the text is not allowed.
+    """
     kind, text = KINDS[FIELDS[name].kind], text.strip()
     if kind.of_none is not None and text.lower() == "none":
         return kind.of_none
@@ -106,7 +110,10 @@ def read_text(name: str, text: str) -> Any:
 
 
 def seed_of(value: Any) -> int | None:
-    """Return a seed from a number or from its text in reports; None for None."""
+    """Return a seed from a number, or from hexadecimal text as in reports; None for None.
+
+    Raises ClaimError for other values.
+    """
     if value is None:
         return None
     number = _hexadecimal_or_text(value) if isinstance(value, str) else value
@@ -115,7 +122,10 @@ def seed_of(value: Any) -> int | None:
 
 
 def unused_settings(given: Mapping[str, Any], method: str) -> list[str]:
-    """Return the names of settings that are not the defaults and that a method does not use."""
+    """Return the names of given settings that are not the defaults and that a method does not use.
+
+    Empty for methods of other packages.
+    """
     if method not in (*METHODS, Membership.name):
         return []
     usual = Settings()
@@ -127,13 +137,14 @@ def unused_settings(given: Mapping[str, Any], method: str) -> list[str]:
 
 
 def unknown_name(has_no: str, name: str, known: Iterable[str]) -> ClaimError:
-    """Return the error for a name that is not known: the closest known name, and all of them."""
+    """Return the error for an unknown name: `has_no`, the name, and the closest known one."""
     known = tuple(known)
     names = fill(f"Valid: {', '.join(known)}.", LINE_WIDTH, subsequent_indent="  ")
     return ClaimError(f"{has_no} {name!r}.{did_you_mean(name, known)}\n{names}")
 
 
 def _read_seed(name: str, value: Any) -> Any:
+    """Return a whole number or "random"; raise ClaimError otherwise."""
     if value == "random":
         return value
     return read_whole_number(
@@ -142,6 +153,7 @@ def _read_seed(name: str, value: Any) -> Any:
 
 
 def _read_search(name: str, value: Any) -> tuple[Any, ...]:
+    """Return the searches as a tuple; raise ClaimError for unknown ones, or without z3."""
     names = (*SEARCHES, *MORE_SEARCHES)
     allowed = (
         f"Allowed: {', '.join(map(repr, names))}, an object with propose(past) that returns pairs, "
@@ -251,7 +263,7 @@ class Profile:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """All but the seed, which is drawn once for a run if it is random."""
+        """The settings of the profile but for the seed: a random one is drawn once for a run."""
         return {name: value for name, value in self.values.items() if name != "seed"}
 
     @property
@@ -324,15 +336,19 @@ def find_profile(name: str) -> Profile:
 
 
 def choose_profile(option: str | None, ini: str | None) -> Profile:
-    """Return the profile of a run: of the option, of `load_profile`, of the ini file, or of CI."""
+    """Return the profile of the option, else of `load_profile`, else of the ini file, else of CI.
+
+    Outside of CI, the last is ``"default"``. Raises ClaimError for unknown names.
+    """
     by_environment = "ci" if in_ci() else "default"
     return find_profile(option or (_loaded[0] if _loaded else None) or ini or by_environment)
 
 
 def profile_of_ci(option: str | None, ini: str | None) -> Profile:
-    """Return the profile that runs in CI have, by files alone: on any machine the same.
+    """Return the profile that a run in CI would have by files alone, also on other machines.
 
-    What `load_profile` chose counts in CI only, as it often depends on where it is called.
+    What `load_profile` chose counts in CI only, as it often depends on where it is called. Raises
+    ClaimError for unknown names.
     """
     there = _loaded[0] if _loaded and in_ci() else None
     return find_profile(option or there or ini or "ci")

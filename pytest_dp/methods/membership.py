@@ -85,7 +85,7 @@ class RecordGame:
         self._learned_from = 0
 
     @property
-    def violated(self) -> bool:
+    def is_violated(self) -> bool:
         """Return whether the claim is refuted for this record."""
         return self.bets.p_value <= self.alpha
 
@@ -181,7 +181,7 @@ class _Games:
         deadline = session.budget.deadline.with_reserve(1 - RESERVED_TIME)
         self._choose_quantities()
         enough = session.guarantee.with_noise_over(settings.margin)
-        while not any(game.violated for game in self.games):
+        while not any(game.is_violated for game in self.games):
             caught = self.resolution
             session.sampler.caught = caught if math.isfinite(caught) else None
             is_enough = settings.margin > 1 and caught <= enough
@@ -312,7 +312,7 @@ def _conclude(session: Session, games: _Games) -> AuditFinding:
     """Add notes, and return the verdict with the risk of each record."""
     every = games.games
     risks = tuple(game.risk(games.labels) for game in every)
-    violated = any(game.violated for game in every)
+    violated = any(game.is_violated for game in every)
     worst = min(range(len(every)), key=lambda at: (risks[at].p_value, -risks[at].auc))
     fewest, caught = min(game.bets.pairs for game in every), games.resolution
     verdict: Verdict = "violated" if violated else "no violation"

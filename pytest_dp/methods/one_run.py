@@ -66,7 +66,7 @@ def audit(session: Session) -> AuditFinding:
     """
     guessing = _Guessing(session)
     try:
-        while guessing.runs < guessing.method.runs and not guessing.refuted:
+        while guessing.runs < guessing.method.runs and not guessing.is_refuted:
             guessing.play()
     except OutOfTime as out:
         if not guessing.runs:
@@ -134,7 +134,7 @@ class _Guessing:
         return min(1.0, self.method.runs * self.best[0])
 
     @property
-    def refuted(self) -> bool:
+    def is_refuted(self) -> bool:
         """True if the p-value is at most alpha."""
         return self.p_value <= self.alpha
 
@@ -152,8 +152,8 @@ class _Guessing:
         session, guarantee = self.session, self.session.guarantee
         said: dict[str, Any] = {"strongest": self._in_words()} if self.runs else {}
         lower, alpha = self.lower, session.budget.alpha
-        p_value = agree_with_verdict(self.p_value, alpha, violated=self.refuted)
-        if self.refuted:
+        p_value = agree_with_verdict(self.p_value, alpha, violated=self.is_refuted)
+        if self.is_refuted:
             lower = max(lower, math.nextafter(guarantee.claimed, math.inf))
             return session.result("violated", lower=lower, p_value=p_value, **said)
         times = self._times_to_find() if self.runs else math.inf

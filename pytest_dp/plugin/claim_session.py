@@ -120,7 +120,7 @@ class ClaimSession:
             self.files = [] if config.option.collectonly else files
 
     @cached_property
-    def typed(self) -> frozenset[str]:
+    def typed_options(self) -> frozenset[str]:
         """The names of options that are not as the ini file with its ``addopts`` says."""
         by_files = vars(self.parser.parse_known_args(self._config.getini("addopts")))
         given = vars(self._config.option).items()

@@ -49,7 +49,7 @@ def _claims_mode(config: pytest.Config, worker: bool) -> str:
     if (
         mode in ("update", "off")
         and not worker
-        and "dp_claims" not in claim_session_of(config).typed
+        and "dp_claims" not in claim_session_of(config).typed_options
     ):
         raise pytest.UsageError(
             f"dp_claims={mode} stands in a file, where a change would not be seen. Allowed there: "
@@ -105,7 +105,7 @@ class ClaimsFile:
         self.failures: list[Record] = []
 
     @cached_property
-    def recorded(self) -> dict[str, Any] | None:
+    def entries_on_record(self) -> dict[str, Any] | None:
         """The entries on record; None if the file is missing or damaged, which ends in an error."""
         from pytest_dp.records.entries import load_entries
 

@@ -86,14 +86,15 @@ def compare_with_record(
     run: ClaimsFile, item: pytest.Item, report: pytest.TestReport, audits: Sequence[Any]
 ) -> None:
     """Turn the report of a test that passed into a failure if a claim is less than on record."""
-    if run.recorded is None or item.nodeid not in run.tests:
+    recorded = run.entries_on_record
+    if recorded is None or item.nodeid not in run.tests:
         return
     for number, of_claim, expected in audits:
         name = _audit_id(run.tests[item.nodeid]["id"], number)
         found = {test["id"]: test["entry"] for test in run.tests.values()} | {name: of_claim}
-        on_record = counterparts(run.recorded, found, _ids_of_tests(run)).get(name, "")
-        judgement = judge_claim(run.recorded, Collected(name, of_claim, on_record=on_record))
-        if judgement is not None and judgement.fails and not expected:
+        on_record = counterparts(recorded, found, _ids_of_tests(run)).get(name, "")
+        judgement = judge_claim(recorded, Collected(name, of_claim, on_record=on_record))
+        if judgement is not None and judgement.is_failure and not expected:
             path, line = path_and_line(item)
             error = WeakenedClaim(failure_message(judgement, run.file.name))
             report.outcome = "failed"
@@ -148,7 +149,7 @@ def _compare_claims(run: ClaimsFile) -> None:
     failed = {run.tests[test]["id"] for test in run.failed if test in run.tests}
     for judgement in judgements:
         claim = judgement.collected
-        if judgement.fails and (claim is None or test_of(claim.id) not in failed):
+        if judgement.is_failure and (claim is None or test_of(claim.id) not in failed):
             file, line = _place_on_record(run, judgement.id, claim)
             text = failure_message(judgement, run.file.name)
             shown = relative_path(file, run.config.rootpath)
@@ -185,7 +186,7 @@ def _collected_claims(run: ClaimsFile, recorded: Mapping[str, Entry]) -> Iterato
     }
     on_record = counterparts(recorded, found, _ids_of_tests(run))
     # else the command line itself may leave it out
-    is_whole = claim_session_of(run.config).typed.isdisjoint(_SELECTING)
+    is_whole = claim_session_of(run.config).typed_options.isdisjoint(_SELECTING)
     for node, test in run.tests.items():
         hidden, selected = _not_audited(run, node), True
         if test["left_out"]:
@@ -241,7 +242,7 @@ def scope_of_run(config: pytest.Config, folder: Path) -> Callable[[str], bool]:
     A run of some node ids, or with typed options that leave out files, is to collect none.
     """
     is_partial = any("::" in arg for arg in config.args)
-    if is_partial or not claim_session_of(config).typed.isdisjoint(_LEAVING_FILES_OUT):
+    if is_partial or not claim_session_of(config).typed_options.isdisjoint(_LEAVING_FILES_OUT):
         return lambda name: False  # noqa: ARG005
     if config.args_source is pytest.Config.ArgsSource.TESTPATHS:
         return lambda name: True  # noqa: ARG005

@@ -98,7 +98,9 @@ class Earlier:
             return None
         code = project_digest(self._item.config.rootpath)
         self._about = identity(promise, self._claim.arguments, code, *self._more)
-        return self._store.earlier(self._name, self._about, numbers.format_seed(seed), self._alpha)
+        return self._store.sum_earlier(
+            self._name, self._about, numbers.format_seed(seed), self._alpha
+        )
 
     def _remembered_pairs(self, promise: Promise) -> list[Pair]:
         """Return the pair that broke this promise; none where an audit is repeated by its seed."""
@@ -173,7 +175,7 @@ class PassLookup:
         said = {name: getattr(settings, name) for name in NAMES if name not in left_out}
         code = project_digest(self._item.config.rootpath)
         self._about = identity(promise, arguments, code, text_of([arguments, said]))
-        found = self._store.passed(self._item.nodeid, self._about)
+        found = self._store.find_pass(self._item.nodeid, self._about)
         if found is not None:
             with suppress(KeyError, TypeError, ValueError):  # of another form: as good as none
                 self.record = self._unchanged_record(Record.from_dict(found))

@@ -129,7 +129,7 @@ def settings_of_files(config: pytest.Config, claim: Claim) -> Settings:
     Options that somebody types say how one run goes about it; all others are in a file, such as
     those of ``addopts``, or what ``conftest.py`` makes of them.
     """
-    typed = claim_session_of(config).typed
+    typed = claim_session_of(config).typed_options
     values = {name: getattr(config.option, f"dp_{name}", None) for name in (*FIELDS, "profile")}
     options = {name: v for name, v in values.items() if v and f"dp_{name}" not in typed}
     try:

@@ -59,10 +59,10 @@ _DIGEST = re.compile(r"#([0-9a-f]{12})( \([\d,]+ records?\))?$")
 
 
 def make_entry(claim: Claim, settings: Settings, resolved: Promise | None = None) -> Entry:
-    """Return the entry of a claim: its fields as plain values, without those that are empty.
+    """Return the entry of a claim: its fields as plain values, without empty ones.
 
-    The settings are what files say: the command line is not part of a claim. `resolved` is its
-    promise with the inputs looked up, where it was audited.
+    `settings` are those that files give: the command line is no part of a claim. `resolved` is the
+    promise with its inputs looked up; None before an audit.
     """
     promise = claim.promise
     looked_up = resolved or promise
@@ -83,10 +83,7 @@ def make_entry(claim: Claim, settings: Settings, resolved: Promise | None = None
 
 
 def promise_of(given: Guarantee) -> Entry:
-    """Return a guarantee as plain values of nine digits; of a function, some of its deltas.
-
-    With nine digits, errors of rounding are no change.
-    """
+    """Return a guarantee as plain values of nine digits; of a privacy curve, delta at some eps."""
     if isinstance(given, ApproximateDP | ZeroConcentratedDP | GaussianDP | AttackAUC):
         numbers = {given.parameter: given.claimed} | ({"delta": given.delta} if given.delta else {})
         return {name: _nine_digits(number) for name, number in numbers.items()}
@@ -103,7 +100,7 @@ def _nine_digits(number: float) -> float:
 def guarantee_of(promise: Mapping[str, Any]) -> Guarantee | None:
     """Return the guarantee of an entry's promise; None if only values of a curve are on record.
 
-    Raises ClaimError if this is no guarantee.
+    Raises ClaimError if the values are no guarantee.
     """
     if "curve" in promise:
         return None
@@ -115,7 +112,7 @@ def guarantee_of(promise: Mapping[str, Any]) -> Guarantee | None:
 
 
 def promise_text(promise: Mapping[str, Any]) -> str:
-    """Return the promise of an entry as keywords of a claim."""
+    """Return the promise of an entry as keywords of a claim: ``"eps=1.0, delta=1e-06"``."""
     given = {name: value for name, value in promise.items() if name != "curve"}
     if "RenyiDP" in given:
         return str(RenyiDP(dict(given["RenyiDP"])))
@@ -123,7 +120,10 @@ def promise_text(promise: Mapping[str, Any]) -> str:
 
 
 def compare_promises(old: Entry, new: Entry) -> str:
-    """Return how a promise compares with that on record: a verdict, or empty if both are equal."""
+    """Return the verdict on a new promise against an old one; empty if they promise equally much.
+
+    Raises ClaimError if either is no promise.
+    """
     if old == new:
         return ""
     forth, back = _follows(old, new), _follows(new, old)
@@ -133,9 +133,9 @@ def compare_promises(old: Entry, new: Entry) -> str:
 
 
 def _follows(asked: Entry, given: Entry) -> bool:
-    """Return whether a promise that is asked for follows from one that is given.
+    """Return whether the promise `asked` follows from the promise `given`.
 
-    Of a curve only some values are on record, so that it is compared with curves alone.
+    No promise but a curve follows from a curve, of which only some values are on record.
     """
     wanted, have = guarantee_of(asked), guarantee_of(given)
     if wanted is not None and have is not None:
@@ -149,10 +149,10 @@ def _follows(asked: Entry, given: Entry) -> bool:
 
 
 def input_texts(promise: Promise, *, written: bool = True) -> list[str] | None:
-    """Return a text for each input; None if the claim only names a source of inputs.
+    """Return a text for each input or pair; None if the claim only names a source of inputs.
 
-    Datasets that are not `written` in the claim itself may be anybody's data, which is not to stand
-    in a file of the project: of these, a digest and how many records there are.
+    Inputs that are not `written` in the claim itself may be personal data. Each has a digest and
+    its number of records in place of its content.
     """
     as_text = _text_or_digest if written else _digest_and_size
     if promise.games is not None:
@@ -179,10 +179,12 @@ def input_texts(promise: Promise, *, written: bool = True) -> list[str] | None:
 
 
 def _text_or_digest(value: Any) -> str:
+    """Return a value as text, cut if it is long, with a digest of the whole."""
     return brief(text_of(value))
 
 
 def _digest_and_size(value: Any) -> str:
+    """Return ``"#1a2b3c4d5e6f (9 records)"`` for a value; no count if it has no records."""
     data = type_of(value)
     count = None if data is None else data.length(value)
     many = "" if count is None else f" ({plural(count, 'record')})"
@@ -190,13 +192,13 @@ def _digest_and_size(value: Any) -> str:
 
 
 def digest_of_example(example: str) -> str:
-    """Return a digest that is equal for a text and for a digest of the same example."""
+    """Return a digest that is equal for the text of an example and for its digest on record."""
     stands_for = _DIGEST.search(example)
     return stands_for.group(1) if stands_for else digest_of_text(example)
 
 
 def _source_of_inputs(promise: Promise) -> str | None:
-    """Return where inputs come from, if the claim names it; None if `examples` say it all."""
+    """Return the source of inputs by name, or as text; None if `input_texts` has the inputs."""
     given = promise.inputs if promise.pairs is None else promise.pairs
     if isinstance(given, str):
         return given
@@ -206,7 +208,7 @@ def _source_of_inputs(promise: Promise) -> str | None:
 
 
 def _membership_fields(promise: Promise) -> Entry:
-    """Return which records a claim about membership is about, and what scores a model."""
+    """Return the records and the score of a claim about membership; empty for other claims."""
     if promise.games is None:
         return {}
     records, score = promise.games.records, promise.games.score
@@ -215,6 +217,7 @@ def _membership_fields(promise: Promise) -> Entry:
 
 
 def _relation_fields(promise: Promise) -> Entry | None:
+    """Return the keywords of the relation, without the group; None without a stated relation."""
     if promise.relation is None:
         return None
     stated = {"neighbors": promise.relation.neighbors, **promise.relation.arguments}
@@ -223,10 +226,10 @@ def _relation_fields(promise: Promise) -> Entry | None:
 
 
 def _effort(settings: Settings) -> Entry:
-    """Return the settings of an audit that are not as usual, those of its method among them."""
+    """Return the settings of an audit, and of its method, that are not the defaults."""
     usual = Settings()
     given = {name: getattr(settings, name) for name, field in FIELDS.items() if field.in_claims}
-    given |= {"method": settings.method.name, **settings.method.said()}
+    given |= {"method": settings.method.name, **settings.method.changed_settings()}
     effort = {}
     for name, value in given.items():
         expected = usual.method.name if name == "method" else getattr(usual, name, None)
@@ -237,9 +240,9 @@ def _effort(settings: Settings) -> Entry:
 
 
 def load_entries(file: Path) -> dict[str, Entry]:
-    """Return the entries of a file by their ids; none if there is no such file.
+    """Return the entries of a file by id; empty if there is no such file.
 
-    Raises ClaimsFileError if it cannot be read, or is damaged, or of a newer version.
+    Raises ClaimsFileError if the file cannot be read, is damaged, or a newer version wrote it.
     """
 
     def damaged(what: str) -> ClaimsFileError:
@@ -268,6 +271,7 @@ def load_entries(file: Path) -> dict[str, Entry]:
 def _checked_entries(
     content: Any, file: Path, damaged: Callable[[str], ClaimsFileError]
 ) -> dict[str, Entry]:
+    """Return the entries of a file; raise ClaimsFileError if damaged or of a newer version."""
     version = content.get("version") if isinstance(content, dict) else None
     if isinstance(version, int) and version > VERSION:
         raise ClaimsFileError(
@@ -291,7 +295,7 @@ def _checked_entries(
 
 
 def entries_text(entries: Mapping[str, Entry]) -> str:
-    """Return the content of a file: a sorted block for each claim, a line for each of its facts."""
+    """Return the content of a file: a sorted block for each claim, a line for each field."""
     blocks = []
     for name in sorted(entries):
         facts = [
@@ -314,7 +318,7 @@ def _json_lines(value: Any) -> str:
 def write_entries(file: Path, entries: Mapping[str, Entry]) -> bool:
     """Write the file, whole or not at all; return False if it had this content already.
 
-    Raises ClaimsFileError if that is not possible.
+    Raises ClaimsFileError if the file cannot be written.
     """
     content = entries_text(entries).encode("utf-8")
     try:

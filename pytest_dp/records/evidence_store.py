@@ -62,24 +62,21 @@ class Store:
         self.folder = root / FOLDER
         self.problems: list[str] = []
 
-    def earlier(self, claim: str, identity: str, seed: str, alpha: float) -> Evidence:
-        """Return the evidence of runs with other seeds; of all runs, if they refute the claim.
+    def sum_earlier(self, claim: str, identity: str, seed: str, alpha: float) -> Evidence:
+        """Return the evidence of runs with other seeds, or of all runs if they refute the claim.
 
-        So a repeated seed does not count twice, and no run takes back what others have refuted.
-        Files that cannot be read are added to `problems`.
+        A repeated seed does not count twice, and no run takes back a refutation. Files that cannot
+        be read are added to `problems`. Without runs, evidence of 0 runs.
         """
-        runs = self._runs_in(self._place(claim, identity))
+        runs = self._runs_in(self._evidence_folder(claim, identity))
         everything = total_evidence(runs, alpha)
         if everything.refutes(alpha):
             return everything
         return total_evidence((run for run in runs if run.seed != seed), alpha)
 
     def add(self, run: StoredRun) -> None:
-        """Write the evidence of a run, unless there is a file of its seed.
-
-        An error is added to `problems` and not raised.
-        """
-        file = self._place(run.claim, run.identity) / f"{run.seed}.json"
+        """Write the evidence of a run, unless its seed has a file; add an error to `problems`."""
+        file = self._evidence_folder(run.claim, run.identity) / f"{run.seed}.json"
         try:
             if not file.exists():
                 self._write(file, asdict(run))
@@ -88,46 +85,48 @@ class Store:
             self.problems.append(f"{file} could not be written, so this run is not kept: {why}")
 
     def runs(self) -> Iterator[StoredRun]:
-        """Yield all runs with evidence, claim by claim."""
+        """Yield all runs with evidence, claim by claim; add unreadable files to `problems`."""
         for place in sorted((self.folder / "evidence").glob("*/")):
             yield from self._runs_in(place)
 
-    def passed(self, claim: str, identity: str) -> dict[str, Any] | None:
-        """Return the fields of the record of an audit of the same code that passed, or None."""
+    def find_pass(self, claim: str, identity: str) -> dict[str, Any] | None:
+        """Return the kept record of a pass; None without one of this identity, or if damaged."""
         try:
-            content = _read_json(self._pass(claim))
+            content = _read_json(self._pass_file(claim))
             about = content["claim"], content["identity"]
             return dict(content["record"]) if about == (claim, identity) else None
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
     def keep_pass(self, claim: str, identity: str, record: Mapping[str, Any] | None) -> None:
-        """Write the record of an audit that passed, or remove the file; raises OSError."""
-        file = self._pass(claim)
+        """Write the record of an audit that passed; for None, remove the file. Raises OSError."""
+        file = self._pass_file(claim)
         if record is None:
             file.unlink(missing_ok=True)
         else:
             self._write(file, {"claim": claim, "identity": identity, "record": record})
 
     def prepare(self, place: Path) -> None:
-        """Make a folder below ``.dp``; raises OSError if that is not possible."""
+        """Make a folder below ``.dp``, which git ignores; raise OSError if that is not possible."""
         place.mkdir(parents=True, exist_ok=True)
         ignore = self.folder / ".gitignore"
         if not ignore.exists():
             write_whole(ignore, b"# Evidence is cached, not committed.\n*\n")
 
     def _write(self, file: Path, content: Mapping[str, Any]) -> None:
+        """Write a JSON file, whole or not at all; raise OSError, ValueError for NaN or infinity."""
         self.prepare(file.parent)
         text = json.dumps({"version": VERSION, **content}, indent=1, allow_nan=False)
         write_whole(file, f"{text}\n".encode())
 
-    def _pass(self, claim: str) -> Path:
+    def _pass_file(self, claim: str) -> Path:
         return self.folder / "passed" / f"{file_name(claim)}.json"
 
-    def _place(self, claim: str, identity: str) -> Path:
+    def _evidence_folder(self, claim: str, identity: str) -> Path:
         return self.folder / "evidence" / f"{file_name(claim)}-{identity}"
 
     def _runs_in(self, place: Path) -> list[StoredRun]:
+        """Return the runs of a folder; add files that cannot be read to `problems`."""
         runs = []
         for file in sorted(place.glob("*.json")):
             try:
@@ -138,17 +137,17 @@ class Store:
 
 
 def file_name(claim: str) -> str:
-    """Return the name of files of a claim, which no other claim shares on any file system."""
+    """Return the stem of a claim's file names, which no other claim has on any file system."""
     words = re.sub(r"(\.py::|\W)+", "_", claim).strip("_")[:MAX_NAME]
     digest = hashlib.sha256(claim.encode("utf-8", "backslashreplace")).hexdigest()[:DIGITS]
     return f"{words}_{digest}"
 
 
 def total_evidence(runs: Iterable[StoredRun], alpha: float) -> Evidence:
-    """Return the evidence of runs together, or of the first ones that refute the claim at alpha.
+    """Return the sum of evidence of runs, up to the first that refutes the claim at level `alpha`.
 
-    A product of e-values over runs, in the order in which they started, may fall again. That it has
-    once reached 1 / alpha has refuted the claim, by Ville's inequality.
+    Runs count in the order in which they started. By Ville's inequality, a product of e-values that
+    has once reached 1 / alpha refutes the claim, though it may fall again.
     """
     total = Evidence()
     for run in sorted(runs, key=lambda run: (run.started, run.seed)):
@@ -159,7 +158,7 @@ def total_evidence(runs: Iterable[StoredRun], alpha: float) -> Evidence:
 
 
 def _read_json(file: Path) -> dict[str, Any]:
-    """Return the content of a file; raises ValueError if it is of another version, or OSError."""
+    """Return the content of a file; raise ValueError if it has another version, or OSError."""
     content = json.loads(file.read_text(encoding="utf-8"))
     version = content.pop("version", None) if isinstance(content, dict) else None
     if version != VERSION:
@@ -168,7 +167,7 @@ def _read_json(file: Path) -> dict[str, Any]:
 
 
 def _read_run(file: Path) -> StoredRun:
-    """Return the run of a file; raises ValueError if it is damaged, or OSError."""
+    """Return the run of a file; raise ValueError if the file is damaged, or OSError."""
     content = _read_json(file)
     try:
         log_e_values = tuple(map(float, content["log_e_values"]))

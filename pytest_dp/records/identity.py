@@ -48,9 +48,9 @@ shorter ones."""
 
 
 def identity(promise: Promise, arguments: Arguments, code: str, *more: str) -> str:
-    """Return a digest of a claim and of all code and data that it may depend on.
+    """Return a digest of a claim, of `code`, and of further texts.
 
-    The promise has its inputs looked up. The code is `project_digest` before the first run.
+    The promise has its inputs looked up. `code` is `project_digest` from before the first run.
     """
     claimed: list[Any] = [promise.guarantee, promise.relation, promise.games]
     claimed += [promise.inputs, promise.pairs]
@@ -59,39 +59,39 @@ def identity(promise: Promise, arguments: Arguments, code: str, *more: str) -> s
 
 
 def is_outside(*roots: Any) -> bool:
-    """Return whether objects reach a program or a service, which may change at any time."""
+    """Return whether objects reach a command or a URL, whose program may change at any time."""
     return any(isinstance(value, BlackBox) for value, _ in reach(*((root, "") for root in roots)))
 
 
 @functools.cache
 def project_digest(root: Path) -> str:
-    """Return a digest of a project's files, of the installed versions, and of Python's version.
+    """Run git, and return a digest of a project's files, installed versions, and Python's version.
 
-    It is kept until this process ends, as runs may write files.
+    Each folder is read once: later calls return the first digest, as runs may write files.
     """
     root = root.resolve()
     files = {name: root / name for name in files_of(root)}
-    for distribution, folder in _editable():
+    for distribution, folder in _editable_folders():
         files |= {f"{distribution}:{name}": folder / name for name in files_of(folder)}
     files |= _imported_files(set(files.values()))
-    contents = [(name, _content(file)) for name, file in sorted(files.items())]
+    contents = [(name, _content_digest(file)) for name, file in sorted(files.items())]
     return digest_of_text(
         repr((contents, sorted(_installed_versions()), sys.version, sys.platform))
     )
 
 
 def files_of(root: Path) -> list[str]:
-    """Return the source and data files of a project, relative to its folder; prose is none.
+    """Run git, and return a project's files, relative to its folder, without ``.md`` and ``.rst``.
 
-    In a git repository, these are the tracked files below the folder, and Python files that are
-    not tracked yet.
+    These are the tracked files, and Python files that are neither tracked nor ignored. Outside of a
+    repository, all files but those of hidden folders, environments, caches and builds.
     """
     listed = _tracked_files(root) or _walk_files(root)
     return sorted({name for name in listed if not name.lower().endswith(_PROSE)})
 
 
 def _tracked_files(root: Path) -> list[str]:
-    """Return the files that git lists below a folder; none where it cannot tell."""
+    """Run git, and return the files that it lists below a folder; empty without a repository."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
     listed: list[str] = []
     for more in (["--recurse-submodules"], ["--others", "--exclude-standard", "*.py"]):
@@ -105,7 +105,7 @@ def _tracked_files(root: Path) -> list[str]:
 
 
 def _walk_files(root: Path) -> Iterator[str]:
-    """Yield the files below a folder, but for those that are no project's source or data."""
+    """Yield the files below a folder, but for hidden ones, environments, caches and builds."""
     for folder, folders, files in os.walk(root):
         here = Path(folder)
         folders[:] = [name for name in folders if not _is_left_out(here / name)]
@@ -115,15 +115,16 @@ def _walk_files(root: Path) -> Iterator[str]:
 
 
 def _is_left_out(folder: Path) -> bool:
+    """Return whether a folder is hidden, an environment, a cache, a build, or package metadata."""
     name = folder.name
     is_usual = name.startswith(".") or name in _NO_SOURCES or name == "__pycache__"
     return is_usual or name.endswith(".egg-info") or (folder / "pyvenv.cfg").exists()
 
 
 def _imported_files(known: Iterable[Path]) -> dict[str, Path]:
-    """Return files of imported modules that no package manager installed, by the modules' names.
+    """Return files of imported modules that no package manager installed, without the `known` ones.
 
-    They may lie elsewhere, or be generated and so not tracked.
+    Keys are ``"import NAME"``. Such files may be elsewhere, or be generated and so not tracked.
     """
     found: dict[str, Path] = {}
     for name, module in list(sys.modules.items()):
@@ -135,32 +136,32 @@ def _imported_files(known: Iterable[Path]) -> dict[str, Path]:
     return found
 
 
-def _editable() -> Iterator[tuple[str, Path]]:
-    """Yield the folders of packages that are installed as `pip install -e` does; not our own."""
+def _editable_folders() -> Iterator[tuple[str, Path]]:
+    """Yield name and folder of each package installed by `pip install -e`, but for pytest-dp."""
     for distribution in metadata.distributions():
-        origin = _origin(distribution)
+        origin = _install_origin(distribution)
         url = urlsplit(str(origin.get("url", "")))
         if origin.get("dir_info", {}).get("editable") and distribution.name != "pytest-dp":
             yield distribution.name, Path(url2pathname(url.path))
 
 
 def _installed_versions() -> Iterator[str]:
-    """Yield each installed distribution with its version, and the commit that it is of."""
+    """Yield ``"NAME VERSION COMMIT"`` for each installed distribution; no commit if it has none."""
     for distribution in metadata.distributions():
-        commit = _origin(distribution).get("vcs_info", {}).get("commit_id", "")
+        commit = _install_origin(distribution).get("vcs_info", {}).get("commit_id", "")
         yield f"{distribution.name} {distribution.version} {commit}"
 
 
-def _origin(distribution: metadata.Distribution) -> dict[str, Any]:
-    """Return what `direct_url.json` says of a distribution that is not from an index."""
+def _install_origin(distribution: metadata.Distribution) -> dict[str, Any]:
+    """Return the content of `direct_url.json`; empty if there is none, or if it is damaged."""
     with suppress(ValueError):
         origin = json.loads(distribution.read_text("direct_url.json") or "{}")
         return origin if isinstance(origin, dict) else {}
     return {}
 
 
-def _content(file: Path) -> str:
-    """Return a digest of a file's content; empty if it cannot be read."""
+def _content_digest(file: Path) -> str:
+    """Return the SHA-256 of a file's content; empty if the file cannot be read."""
     try:
         with file.open("rb") as opened:
             return hashlib.file_digest(opened, "sha256").hexdigest()
@@ -174,7 +175,10 @@ def digest_of_text(text: str) -> str:
 
 
 def text_of(value: Any) -> str:
-    """Return a value as text, the same in every process: by content; functions by their source."""
+    """Return a value as text, equal in every process: by content; functions by their source.
+
+    Only ``<TYPE>`` if the value's own methods raise, which is noted.
+    """
     try:
         return Canonical().text(value)
     except Exception as error:  # values are the user's objects: anything may happen in them
@@ -183,7 +187,7 @@ def text_of(value: Any) -> str:
 
 
 def brief(text: str) -> str:
-    """Return the text, or if it is long its beginning and a digest of the whole text."""
+    """Return the text; if it is long, its beginning and a digest of the whole text."""
     return (
         text
         if len(text) <= SHORT_LENGTH
@@ -192,18 +196,21 @@ def brief(text: str) -> str:
 
 
 class Canonical(Visitor):
-    """Writes a value by its content."""
+    """A writer of values as texts by content, with which digests are made."""
 
     def plain(self, value: Any) -> str:
         # The last digits of what is computed are the machine's.
+        """Return the repr of a value; of a float in 12 digits, as further ones vary by machine."""
         return repr(float(f"{value:.12g}") if type(value) is float else value)
 
     def as_list(self, value: Any, depth: int) -> str:
+        """Return the members of a list; a digest and a count if there are more than `MAX_ITEMS`."""
         if len(value) > MAX_ITEMS:
             return f"[#{digest_of_text(safe_repr(value))}] ({len(value):,} in all)"
         return super().as_list(value, depth)
 
     def array(self, value: Any, depth: int) -> str:
+        """Return the type and elements of an array; a digest for the elements of large arrays."""
         if value.dtype.kind in "biufcSU" and value.size > SHORT_LENGTH:
             # a digest of its bytes is quicker
             content = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
@@ -221,6 +228,7 @@ class Canonical(Visitor):
         )
 
     def other(self, value: Any, depth: int) -> str:
+        """Return a function by name and source, other objects by their repr or their attributes."""
         if inspect.isroutine(value) or inspect.isclass(value):
             name, code = getattr(value, "__qualname__", safe_repr(value)), _source_of(value)
             return f"{name} #{digest_of_text(code)}" if code else name
@@ -228,7 +236,7 @@ class Canonical(Visitor):
             return self.record(value, getattr(value, "__dict__", {}), depth)
         return safe_repr(value)
 
-    def said(self, value: Any, depth: int) -> str:
+    def neighbors(self, value: Any, depth: int) -> str:
         return f"{value.name}({self.join_named(value.said, depth)})"
 
     kinds = (
@@ -237,7 +245,7 @@ class Canonical(Visitor):
         (np.ndarray, array),
         (Queries, lambda self, value, depth: f"queries({self.join_values(value.lengths, depth)})"),
         (Values, lambda self, value, depth: f"values({self.as_list(value.options, depth)})"),
-        (Neighbors, said),
+        (Neighbors, neighbors),
         (functools.partial, partial),
     )
 
@@ -260,7 +268,7 @@ def _source_of(value: Any) -> str:
 
 
 def _with_missing_values(record: Any) -> Any:
-    """Return a record with None for each missing value, which libraries write differently."""
+    """Return a record with None for missing values (NaN, NaT), which differ by library."""
     if isinstance(record, tuple):
         return tuple(map(_with_missing_values, record))
     return None if is_missing(record) else record

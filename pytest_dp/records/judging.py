@@ -47,8 +47,8 @@ class FieldChange(NamedTuple):
     """`WEAKER`, `STRONGER` or `OTHER`."""
 
     @property
-    def loses(self) -> bool:
-        """True if the claim may have become weaker; also if values cannot be compared."""
+    def is_loss(self) -> bool:
+        """True unless the change is stronger: also if the two values cannot be compared."""
         return self.verdict != STRONGER
 
     def __str__(self) -> str:
@@ -71,10 +71,9 @@ def _fields_by_keyword(entry: Entry) -> dict[str, Any]:
 
 
 def claim_changes(before: Entry, after: Entry) -> Iterator[FieldChange]:
-    """Yield the differences between two entries of a claim, by the order of each field.
+    """Yield the differences between two entries of a claim, each with a verdict.
 
-    Values of a file that was edited may be of any type; those that no order knows are not
-    comparable.
+    Values that a field's order does not know, as in a file that was edited, are `OTHER`.
     """
     old_fields, new_fields = _fields_by_keyword(before), _fields_by_keyword(after)
     for name in dict.fromkeys((*old_fields, *new_fields)):
@@ -84,11 +83,15 @@ def claim_changes(before: Entry, after: Entry) -> Iterator[FieldChange]:
         except (TypeError, ValueError, KeyError):
             verdict = OTHER
         if verdict:
-            yield FieldChange(name, _text(name, old, new), _text(name, new, old), verdict)
+            texts = _text_of_field(name, old, new), _text_of_field(name, new, old)
+            yield FieldChange(name, *texts, verdict)
 
 
 def _compare_values(name: str, before: Any, after: Any) -> str:
-    """Return how two values of a field compare; empty if both are worth the same."""
+    """Return the verdict on two values of a field; empty if both are worth equally much.
+
+    Raises TypeError, ValueError or KeyError for values that the field's order does not know.
+    """
     if name == "promise":
         return compare_promises(before, after)
     if name == "inputs":
@@ -110,7 +113,10 @@ _Inputs = tuple[str | None, list[str] | None]
 
 
 def _compare_inputs(old: _Inputs, new: _Inputs) -> str:
-    """Return how inputs compare: more examples are stronger; empty if they are the same."""
+    """Return the verdict on inputs: more examples are stronger, lost and new ones together `OTHER`.
+
+    Empty if the examples are equal or, where one list is unknown, the sources are equal.
+    """
     (old_source, before), (new_source, after) = old, new
     if before is None or after is None:
         return OTHER if old_source != new_source else ""
@@ -119,13 +125,16 @@ def _compare_inputs(old: _Inputs, new: _Inputs) -> str:
 
 
 def _examples_missing(texts: list[str], others: list[str]) -> list[str]:
-    """Return the examples of one list that are not in another, or not as often."""
+    """Return the examples of `texts` that `others` lacks, or has less often."""
     missing = Counter(map(digest_of_example, texts)) - Counter(map(digest_of_example, others))
     return [text for text in texts if digest_of_example(text) in missing]
 
 
-def _text(name: str, value: Any, other: Any) -> str:
-    """Return a value of a field as text; of inputs, the examples that the other value lacks."""
+def _text_of_field(name: str, value: Any, other: Any) -> str:
+    """Return a value of a field as text; of inputs, a count and the examples that `other` lacks.
+
+    "not given" or "not stated" for an absent value.
+    """
     if name == "promise":
         return promise_text(value)
     if name == "inputs":
@@ -174,36 +183,36 @@ class Judgement:
     changes: tuple[FieldChange, ...] = ()
 
     @property
-    def fails(self) -> bool:
+    def is_failure(self) -> bool:
         """True if the claim fails its test, or the run."""
         return self.kind in _FAILING
 
     @property
     def losses(self) -> list[FieldChange]:
-        """Changes that fail a claim: first weaker ones, then those that cannot be compared."""
-        lost = [change for change in self.changes if change.loses]
+        """The changes that fail a claim: first weaker ones, then those that cannot be compared."""
+        lost = [change for change in self.changes if change.is_loss]
         return sorted(lost, key=lambda change: change.verdict != WEAKER)
 
 
 def test_of(name: str) -> str:
-    """Return the id of the test of a claim: a test may audit several."""
+    """Return the id of the test of a claim, without ``#2``, the number of an audit."""
     return re.sub(r"#\d+$", "", name)
 
 
 def mechanism_of(name: str) -> str:
-    """Return an id without its brackets, which hold promise and parameters."""
+    """Return an id without brackets, which hold the promise and parameters."""
     return re.sub(r"\[.*\]", "", name, flags=re.DOTALL)
 
 
 def counterparts(
     recorded: Mapping[str, Entry], found: Mapping[str, Entry | None], tests: Collection[str] = ()
 ) -> dict[str, str]:
-    """Return the id on record of each claim that was found; those that have none are left out.
+    """Return the id on record for each id in `found`; an id without one is left out.
 
-    `found` has the entry of each claim by its id, None where the entry is not known. `tests` are
-    the ids of tests of which some claims may still be found: what is on record of them stays
-    theirs. A claim has the entry of its own id, or else the only one left of the same mechanism
-    with the same parameters, as an id says what is promised.
+    `found` has entries by id, None where the entry is not known. An id on record stands for itself.
+    Any other id gets the entry with equal mechanism and parameters, if only one such entry and one
+    such id are left. Entries of `tests`, ids of tests with claims still to be found, are not given
+    away.
     """
     pairs = {name: name for name in found if name in recorded}
     old = [name for name in recorded if name not in pairs.values() and test_of(name) not in tests]
@@ -214,7 +223,7 @@ def counterparts(
 
 
 def _group_by_fields(entries: Mapping[str, Entry | None]) -> dict[str, list[str]]:
-    """Return the ids of entries by their mechanism and parameters."""
+    """Return lists of ids; those of one list have equal mechanisms and parameters."""
     groups: dict[str, list[str]] = {}
     for name, entry in entries.items():
         params = None if entry is None else [entry.get("params")]
@@ -224,9 +233,9 @@ def _group_by_fields(entries: Mapping[str, Entry | None]) -> dict[str, list[str]
 
 
 def judge_claim(recorded: Mapping[str, Entry], claim: Collected) -> Judgement | None:
-    """Return the judgement of one claim; None if it is neither on record nor valid.
+    """Return the judgement of one claim; None if the claim is not on record and has no entry.
 
-    Raises ClaimError if what is on record is no entry.
+    Raises ClaimError if the promise on record is no promise.
     """
     name, new = claim.on_record, claim.entry
     if not name:
@@ -235,7 +244,7 @@ def judge_claim(recorded: Mapping[str, Entry], claim: Collected) -> Judgement | 
     compared = () if new is None else tuple(claim_changes(old, _fill_from_old(new, old)))
     if claim.hidden and claim.hidden.partition(":")[0] != old.get("hidden"):
         return Judgement(HIDDEN, name, claim, compared)
-    if any(change.loses for change in compared):
+    if any(change.is_loss for change in compared):
         return Judgement(WEAKENED, name, claim, compared)
     # Those that the ini file leaves out may be what another run is for.
     runs_again = old.get("hidden", "left out") != "left out" and not claim.hidden
@@ -245,9 +254,10 @@ def judge_claim(recorded: Mapping[str, Entry], claim: Collected) -> Judgement | 
 def judge(
     recorded: Mapping[str, Entry], claims: Sequence[Collected], expected: Callable[[str], bool]
 ) -> list[Judgement]:
-    """Return a judgement of each claim of this run, and of those on record that are gone.
+    """Return judgements of the selected claims and of entries that are gone, sorted by id.
 
-    `expected` tells whether this run should have found a claim of that id.
+    `expected` returns whether this run should have found the claim of an id; other entries are not
+    gone. Raises ClaimError as `judge_claim`.
     """
     found = (judge_claim(recorded, claim) for claim in claims if claim.selected)
     gone = [Judgement(GONE, name) for name in _names_not_found(recorded, claims) if expected(name)]
@@ -256,6 +266,7 @@ def judge(
 
 
 def _names_not_found(recorded: Mapping[str, Entry], claims: Sequence[Collected]) -> list[str]:
+    """Return the ids on record that belong to no claim of this run."""
     used = {claim.on_record for claim in claims}
     return [name for name in recorded if name not in used]
 
@@ -263,9 +274,10 @@ def _names_not_found(recorded: Mapping[str, Entry], claims: Sequence[Collected])
 def update_entries(
     recorded: Mapping[str, Entry], claims: Sequence[Collected], expected: Callable[[str], bool]
 ) -> dict[str, Entry]:
-    """Return the entries after a run: new claims are added, lost ones removed, all others stay.
+    """Return the entries after a run: selected claims are written anew, expected ones not found go.
 
-    `expected` tells whether this run should have found a claim of that id.
+    All other entries stay. `expected` returns whether this run should have found the claim of an
+    id.
     """
     entries = {
         name: recorded[name] for name in _names_not_found(recorded, claims) if not expected(name)
@@ -280,19 +292,23 @@ def update_entries(
 
 
 def _fill_from_old(new: Entry, old: Entry) -> Entry:
-    """Return the new entry; examples that only an audit can look up come from the old one."""
+    """Return the new entry; with the old examples and relation if only an audit looks inputs up."""
     same = new.get("inputs") == old.get("inputs") and "examples" not in new
     more = ("examples", "relation") if same else ()
     return {**{name: old[name] for name in more if name in old}, **new}
 
 
 def _mark_hidden(entry: Entry, claim: Collected) -> Entry:
+    """Return a copy of an entry with the kind of reason for no audit, if there is a reason."""
     entry = {name: value for name, value in entry.items() if name != "hidden"}
     return {**entry, "hidden": claim.hidden.partition(":")[0]} if claim.hidden else entry
 
 
 def failure_message(judgement: Judgement, file: str) -> str:
-    """Return why a claim fails: in one line, then the fields that changed, then what to do."""
+    """Return lines on a failing claim: what is wrong, the fields that changed, and what to do.
+
+    `file` is the name of ``dp-claims.json``.
+    """
     room = " " * len("WeakenedClaim: ")  # which comes before it
     lines = wrap(room + _failure_headline(judgement, file), LINE_WIDTH, **_WHOLE_WORDS)
     lines[0] = lines[0].strip()
@@ -305,6 +321,7 @@ def failure_message(judgement: Judgement, file: str) -> str:
 
 
 def _failure_headline(judgement: Judgement, file: str) -> str:
+    """Return what is wrong with a failing claim, in one line."""
     collected = judgement.collected
     if collected is None:
         return f"gone: no test is about this claim, which {file} has on record"
@@ -320,6 +337,7 @@ def _failure_headline(judgement: Judgement, file: str) -> str:
 
 
 def _changes_in_columns(changed: Sequence[FieldChange]) -> list[str]:
+    """Return a line for each changed field, wrapped: keyword, old value, new value, verdict."""
     width = max((len(change.what) for change in changed), default=0)
     lines = []
     for change in changed:
@@ -332,7 +350,7 @@ def _changes_in_columns(changed: Sequence[FieldChange]) -> list[str]:
 
 
 def summarize(judgements: Iterable[Judgement], file: str) -> list[str]:
-    """Return the lines at the end of a run: counts of claims, and those that are stronger."""
+    """Return the lines at the end of a run: counts of claims by judgement, and stronger claims."""
     judgements = list(judgements)
     kinds = [judgement.kind for judgement in judgements]
     words = (KEPT, STRONGER, *_FAILING)
@@ -343,6 +361,6 @@ def summarize(judgements: Iterable[Judgement], file: str) -> list[str]:
             said = "; ".join(map(str, judgement.changes)) or "it is audited again"
             line = f"  stronger: {judgement.id}: {said}"
             lines += wrap(line, LINE_WIDTH, subsequent_indent="    ", **_WHOLE_WORDS)
-    if STRONGER in kinds and not any(judgement.fails for judgement in judgements):
+    if STRONGER in kinds and not any(judgement.is_failure for judgement in judgements):
         lines.append(f"To put that on record:  pytest --dp-claims=update  and commit {file}.")
     return lines

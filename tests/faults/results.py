@@ -117,7 +117,7 @@ FAULTS = (
     Fault(
         "contents-of-files-ignored",
         "records/identity.py",
-        "contents = [(name, _content(file))",
+        "contents = [(name, _content_digest(file))",
         "contents = [(name, name)",
         "Evidence of old code is kept though a file of the project changed.",
         IDENTITY + "test_each_edit_gives_another_identity",

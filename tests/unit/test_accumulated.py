@@ -45,8 +45,8 @@ def files_of(root):
 def test_a_seed_counts_once(tmp_path):
     store = filled(tmp_path, 1.5, -0.5)
     store.add(stored("1", 9.0))
-    assert store.earlier(CLAIM, ABOUT, "ff", 1e-6).log_e_value == 1.0
-    again = store.earlier(CLAIM, ABOUT, "1", 1e-6)
+    assert store.sum_earlier(CLAIM, ABOUT, "ff", 1e-6).log_e_value == 1.0
+    again = store.sum_earlier(CLAIM, ABOUT, "1", 1e-6)
     assert again == Evidence((3.0, 1.5), 1, 100)
 
 
@@ -59,12 +59,12 @@ def test_once_refuted_stays_refuted_in_each_short_history(tmp_path, monkeypatch,
         store, red = Store(tmp_path / str(number)), set()
         last = (-20.0, alphas[0]), (-20.0, alphas[-1])
         for at, (log_e, alpha) in enumerate((*history, *last)):
-            earlier = store.earlier(CLAIM, ABOUT, f"{at:x}", alpha)
+            earlier = store.sum_earlier(CLAIM, ABOUT, f"{at:x}", alpha)
             refuted = earlier.refutes(alpha) or (earlier + of_run(log_e)).refutes(alpha)
             store.add(stored(f"{at:x}", log_e, alpha=alpha, number=at))
             assert refuted or not any(at <= alpha for at in red), history
             red |= {alpha} if refuted else set()
-        assert store.earlier(CLAIM, ABOUT, "0", 1e-6).refutes(1e-6) or 1e-6 not in red
+        assert store.sum_earlier(CLAIM, ABOUT, "0", 1e-6).refutes(1e-6) or 1e-6 not in red
         assert not store.problems
 
 
@@ -74,7 +74,7 @@ def test_merging_twice_changes_nothing(tmp_path):
     other.add(stored("77", 0.25, samples=7))
     for _ in range(2):
         shutil.copytree(tmp_path / "other/.dp", tmp_path / "one/.dp", dirs_exist_ok=True)
-    merged = Store(tmp_path / "one").earlier(CLAIM, ABOUT, "ff", 1e-6)
+    merged = Store(tmp_path / "one").sum_earlier(CLAIM, ABOUT, "ff", 1e-6)
     assert (merged.log_e_value, merged.runs, merged.samples) == (1.25, 3, 207)
     assert (tmp_path / "one/.dp/.gitignore").read_text().endswith("*\n")
 
@@ -94,7 +94,7 @@ def test_a_file_that_makes_no_sense_is_left_out_and_told(tmp_path, damage, told)
     file = next(file for file in files_of(tmp_path) if file.stem == "0")
     file.write_text(damage(file.read_text()))
     store = Store(tmp_path)
-    assert store.earlier(CLAIM, ABOUT, "ff", 1e-6).log_e_value == -0.5
+    assert store.sum_earlier(CLAIM, ABOUT, "ff", 1e-6).log_e_value == -0.5
     (problem,) = store.problems
     assert str(file) in problem
     assert told in problem
@@ -129,13 +129,13 @@ def test_what_makes_a_difference_is_another():
 
 def test_a_pass_is_found_by_the_same_claim_and_identity_alone(tmp_path):
     store = Store(tmp_path)
-    assert store.passed(CLAIM, ABOUT) is None
+    assert store.find_pass(CLAIM, ABOUT) is None
     store.keep_pass(CLAIM, ABOUT, {"status": "no violation"})
-    assert store.passed(CLAIM, ABOUT) == {"status": "no violation"}
-    assert store.passed(CLAIM, f"{ABOUT}0") is None
-    assert store.passed(f"{CLAIM}0", ABOUT) is None
+    assert store.find_pass(CLAIM, ABOUT) == {"status": "no violation"}
+    assert store.find_pass(CLAIM, f"{ABOUT}0") is None
+    assert store.find_pass(f"{CLAIM}0", ABOUT) is None
     store.keep_pass(CLAIM, f"{ABOUT}0", {})
-    assert store.passed(CLAIM, ABOUT) is None, "what has changed since takes its place"
+    assert store.find_pass(CLAIM, ABOUT) is None, "what has changed since takes its place"
     for _ in range(2):
         store.keep_pass(CLAIM, f"{ABOUT}0", None)
-        assert store.passed(CLAIM, f"{ABOUT}0") is None
+        assert store.find_pass(CLAIM, f"{ABOUT}0") is None
