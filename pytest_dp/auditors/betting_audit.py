@@ -43,7 +43,7 @@ from pytest_dp.results.outcome import Evidence, e_value
 from pytest_dp.running.deadline import Deadline, OutOfTime
 from pytest_dp.running.generators import Purpose
 from pytest_dp.statistics.event_bets import rank_for
-from pytest_dp.statistics.ledger import BetRecord, Ledger, suspicion
+from pytest_dp.statistics.ledger import BetRecord, Ledger, standard_errors_against
 from pytest_dp.statistics.power import PlannedBets
 
 CHECK_GROWTH = 1.15
@@ -152,7 +152,7 @@ class BettingAudit:
             self.loop.draw(state, size)
             if own != (None, None):
                 self.loop.refit(state)
-        while checks.required_runs() and (unknown := checks.unknown) and not self.ledger.refuted:
+        while checks.required_runs() and (unknown := checks.unknown) and not self.ledger.is_refuted:
             if not (left := self.pairs_left(most)):
                 return
             self.loop.play_batch(max(unknown, key=lambda state: state.edge_bound), left)
@@ -204,7 +204,10 @@ class BettingAudit:
         """
         guarantee = self.session.guarantee
         return self.known.may_exceed or any(
-            (self.queue.is_proposed(state) and suspicion(state.record, guarantee) > CLEAR_ERRORS)
+            (
+                self.queue.is_proposed(state)
+                and standard_errors_against(state.record, guarantee) > CLEAR_ERRORS
+            )
             or may_release(state, guarantee)
             for state in self.queue.accepted_pairs
         )
@@ -384,4 +387,4 @@ class BettingAudit:
     @property
     def refuted(self) -> bool:
         """True if the claim is refuted, by this run or by it and earlier ones."""
-        return self.refuted_before or self.ledger.refuted
+        return self.refuted_before or self.ledger.is_refuted

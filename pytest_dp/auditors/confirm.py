@@ -194,7 +194,11 @@ def _refuse_other_errors(sampler: Sampler, item: Input, starts: Starts) -> None:
     raised = [out for outputs in starts for out in outputs if isinstance(out, Raised)]
     total = sum(map(len, starts))
     before, runs = sampler.count_raised(item)
-    if raised and runs and count_tests.two_samples((before, len(raised)), (runs, total)) < NOT_IID:
+    if (
+        raised
+        and runs
+        and count_tests.fisher_p_value((before, len(raised)), (runs, total)) < NOT_IID
+    ):
         where = "processes that start afresh" if sampler.forks else "copies of it"
         line = raised[0].message.strip().partition("\n")[0]
         raise CannotCopy(
@@ -214,7 +218,7 @@ def _refuse_dependent(pair: BrokenPair, starts: Starts, hits: int, runs: int) ->
         return
     table = tabulate(join_outputs(starts))
     again, total = int(pair.event.mask(table).sum()), len(table)
-    if count_tests.two_samples((hits, again), (runs, total)) < NOT_IID:
+    if count_tests.fisher_p_value((hits, again), (runs, total)) < NOT_IID:
         before, after = f"{hits:,} of {runs:,} runs", f"{again:,} of {total:,} of fresh copies"
         _refuse(pair, f"{pair.event} held in {before}, and in {after}")
 

@@ -21,7 +21,7 @@ from pytest_dp.auditors.independence import (
 )
 from pytest_dp.basics.arrays import Outputs, join_outputs
 from pytest_dp.outputs.paired_outputs import mean_leaves
-from pytest_dp.outputs.raised import all_equal, all_raised, same
+from pytest_dp.outputs.raised import all_equal, all_raised, equal_outputs
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.running.chunks import Input
 from pytest_dp.running.copies import CannotCopy
@@ -201,7 +201,9 @@ def import_dependence(pair: BrokenPair) -> str:
             if replayed:
                 soon = budget.confirming_deadline(LEAST_RUNS)
                 here = [sampler.run_afresh(item, runs, key, soon) for item, key in keyed]
-                replayed = all(all(map(same, *both)) for both in zip(here, drawn[-1], strict=True))
+                replayed = all(
+                    all(map(equal_outputs, *both)) for both in zip(here, drawn[-1], strict=True)
+                )
             if replayed and not any(map(all_equal, drawn[-1])):
                 return ""
     except CannotCopy:

@@ -174,7 +174,7 @@ def _varying_shares(groups: list[Ints]) -> tuple[float, ...]:
     """
     for group in groups:
         for hits in (group[:, 1], group[:, 2], group[:, 1] + group[:, 2]):
-            p, shares = count_tests.same_in_all_chunks(hits, group[:, 0])
+            p, shares = count_tests.p_value_of_equal_chunks(hits, group[:, 0])
             if p < NOT_IID:
                 return tuple(shares)
     return ()

@@ -72,10 +72,10 @@ def start_dependence(starts: Starts, event: Any) -> str:
     """Return a reason why outputs depend on which start they came from; "" if none is seen."""
     table, start = tabulate(join_outputs(starts)), _numbers_of(starts)
     keeps = repeat_own_answers(starts) and not may_repeat_by_chance(starts)
-    if keeps or count_tests.repeats(hashes(table), start) < NOT_IID:
+    if keeps or count_tests.p_value_of_repeats(hashes(table), start) < NOT_IID:
         return f"it repeats what it gave before ({examples_of(starts)})"
     for inside in binary_events(table, event):
-        if count_tests.pairs_agree(inside.reshape(len(starts), -1)) < NOT_IID:
+        if count_tests.p_value_of_agreement(inside.reshape(len(starts), -1)) < NOT_IID:
             return f"what it gave once it gives again ({examples_of(starts)})"
         if why := _compare_groups(inside, start, "starts"):
             return f"{why} ({examples_of(starts)})"
@@ -103,7 +103,7 @@ def _compare_groups(inside: Bools, group: Ints, what: str) -> str:
     """
     sizes = np.bincount(group)
     hits = np.bincount(group, inside).astype(np.int64)
-    if count_tests.same_in_all_chunks(hits, sizes, MAX_CHUNKS)[0] >= NOT_IID:
+    if count_tests.p_value_of_equal_chunks(hits, sizes, MAX_CHUNKS)[0] >= NOT_IID:
         return ""
     shares = ", ".join(f"{100 * share:.0f} %" for share in hits[:4] / sizes[:4])
     return f"an event held in {shares}, ... of the outputs of the first {what}"
@@ -160,7 +160,7 @@ def run_dependence(outputs: tuple[Outputs, Outputs], event: Any) -> str:
         for inside in binary_events(table, event):
             if _compare_groups(inside, np.arange(len(inside)) * BLOCKS // len(inside), "stretches"):
                 return "its answers change in the course of the runs"
-            lags = [lag for lag in LAGS if count_tests.runs_depend(inside, lag) < NOT_IID]
+            lags = [lag for lag in LAGS if count_tests.p_value_of_lag(inside, lag) < NOT_IID]
             if lags:
                 return f"answers depend on those {lags[0]} before"
     return ""

@@ -28,7 +28,7 @@ from pytest_dp.data import describe, dropped_part_advice
 from pytest_dp.outputs.feature import Feature, leaf
 from pytest_dp.outputs.features import affordable, choose_places
 from pytest_dp.outputs.leaves import opaque_types
-from pytest_dp.outputs.raised import MAX_ELEMENTS, Raised, was_cut
+from pytest_dp.outputs.raised import MAX_ELEMENTS, Raised, is_cut
 from pytest_dp.outputs.table import Table, concatenate, hashes, tabulate
 from pytest_dp.outputs.user_features import target_of, user_features
 from pytest_dp.running.chunks import Input
@@ -130,7 +130,7 @@ def note_constant_outputs(sampler: Sampler, pool: Pool, *, by_features: bool) ->
     (`by_features`).
     """
     unreadable = describe_unreadable(pool)
-    if any(map(was_cut, _first_outputs(pool).raw)):
+    if any(map(is_cut, _first_outputs(pool).raw)):
         sampler.note(
             f"only the first {MAX_ELEMENTS:,} elements of an iterator were read: return a list, "
             "or use features="

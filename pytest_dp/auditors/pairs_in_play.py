@@ -28,7 +28,7 @@ from pytest_dp.registry import load
 from pytest_dp.results.outcome import Estimate
 from pytest_dp.running.deadline import Deadline
 from pytest_dp.running.sampler import Sampler
-from pytest_dp.statistics.ledger import suspicion
+from pytest_dp.statistics.ledger import standard_errors_against
 
 OTHER_OUTPUTS = "real runs give other outputs than derived"
 """Why no pass rests on a known loss."""
@@ -82,7 +82,7 @@ class ClaimPairs(PairQueue):
 
     def looks_broken(self, state: PairState) -> bool:
         """Return whether past bets on a pair gain so much that it may well break the claim."""
-        errors = suspicion(state.record, self._guarantee)
+        errors = standard_errors_against(state.record, self._guarantee)
         return state.edge_bound >= NEW_PAIR_EDGE or errors > CLEAR_ERRORS
 
     def _state_of(self, number: int, pair: Pair) -> PairState:

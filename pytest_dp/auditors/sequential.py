@@ -49,7 +49,12 @@ from pytest_dp.running.chunks import Input
 from pytest_dp.running.coupling import TRIAL_RUNS, CannotCouple
 from pytest_dp.running.deadline import OutOfTime
 from pytest_dp.running.generators import Purpose
-from pytest_dp.statistics.power import DELTAS, differs, rarest_leak, would_show
+from pytest_dp.statistics.power import (
+    DELTAS,
+    are_distinguishable,
+    can_detect_half_noise,
+    rarest_leak,
+)
 
 NO_DIFFERENCE = (
     "with the same random numbers, both inputs of every pair gave the same outputs: do the inputs "
@@ -302,11 +307,11 @@ def _is_blind(
     same outputs with the same random numbers, or if the loss is known (`estimated`).
     """
     sampler = bets.session.sampler
-    if any(differs(state.record) for state in states):
+    if any(are_distinguishable(state.record) for state in states):
         return False
     if _are_alike(bets, states):
         sampler.note(NO_DIFFERENCE, hinders=True)
-    elif not would_show(bets.plan_bets()):
+    elif not can_detect_half_noise(bets.plan_bets()):
         if math.isfinite(caught):
             sampler.note(TOO_FEW, hinders=True)
     elif not estimated:
@@ -317,7 +322,9 @@ def _is_blind(
 
 def _are_alike(bets: BettingAudit, states: list[PairState]) -> bool:
     """Return whether equal random numbers always gave equal outputs on both inputs."""
-    return not describe_unreadable(bets.pool) and all(state.outputs.alike() for state in states)
+    return not describe_unreadable(bets.pool) and all(
+        state.outputs.has_equal_pairs() for state in states
+    )
 
 
 def _note_cheaper_claim(bets: BettingAudit) -> None:

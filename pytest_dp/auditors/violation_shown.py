@@ -35,7 +35,7 @@ from pytest_dp.running.coupling import CannotCouple
 from pytest_dp.running.deadline import Deadline, OutOfTime
 from pytest_dp.running.generators import Purpose
 from pytest_dp.statistics.event_test import NO_COUNTS, Bound, Counts
-from pytest_dp.statistics.ledger import suspicion
+from pytest_dp.statistics.ledger import standard_errors_against
 from pytest_dp.statistics.soft_bets import best_bet
 
 STEP_TIME = 0.5
@@ -106,7 +106,7 @@ class _SmallerPairs:
         self.raises = _raises(winner)
         self.is_report_only = session.is_report_only(winner.pair)
         pairs = max(winner.record.pairs, 1)  # an edge is in deviations of a payoff
-        edge = suspicion(winner.record, session.guarantee) / math.sqrt(pairs)
+        edge = standard_errors_against(winner.record, session.guarantee) / math.sqrt(pairs)
         self.least_hope = LEAST_EDGE * edge
         self.seconds = STEP_TIME * session.budget.seconds_to_report
         self.deadline = session.budget.deadline_in(self.seconds)
@@ -149,7 +149,7 @@ class _SmallerPairs:
         except (CannotCouple, MechanismError, OutOfTime):
             return False
         (candidate,) = trial.queue.states
-        broken = trial.ledger.refuted and _raises(candidate) <= self.raises
+        broken = trial.ledger.is_refuted and _raises(candidate) <= self.raises
         if broken:
             self.won = trial, candidate
         return broken

@@ -130,11 +130,11 @@ def output_categories(table: Table, *, exact: bool) -> WholeOutputs | None:
     """
     if len(table) > 4_000:
         probe = WholeOutputs.of(table.rows(np.arange(len(table)) < 2_000), exact=exact)
-        if len(probe.marks) > MAX_WHOLE_OUTPUTS:
+        if len(probe.known_hashes) > MAX_WHOLE_OUTPUTS:
             return None
     outputs = WholeOutputs.of(table, exact=exact)
     most = min(MAX_WHOLE_OUTPUTS, len(table) / MIN_EACH_OUTPUT)
-    return outputs if len(outputs.marks) <= most else None
+    return outputs if len(outputs.known_hashes) <= most else None
 
 
 def bins_of(

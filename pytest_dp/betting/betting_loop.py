@@ -261,7 +261,7 @@ class BettingLoop:
         Also ends as soon as `should_stop`, which is asked after each batch, and if the mechanism
         refuses all pairs.
         """
-        while not self.ledger.refuted and self.queue.drawn < pairs:
+        while not self.ledger.is_refuted and self.queue.drawn < pairs:
             status = self.queue.pick_pair()
             if status is None:
                 return
@@ -311,7 +311,7 @@ class BettingLoop:
         if status.outputs.pairs < MIN_BATCH:
             return
         status.detector, status.record = self.sampler.fit(status)
-        if status.coupled and self.ledger.prefers_apart(status.record):
+        if status.coupled and self.ledger.prefers_independent_draws(status.record):
             status.coupled, status.record = False, status.record.as_independent()
 
 

@@ -39,7 +39,7 @@ from pytest_dp.explain.runs import (
 from pytest_dp.outputs.leaves import NUMBER, as_float, is_number
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.privacy.guarantees import Guarantee
-from pytest_dp.readers.noise_traces import without_noise
+from pytest_dp.readers.noise_traces import find_noiseless_relation
 from pytest_dp.running.generator_stand_ins import Site
 from pytest_dp.running.instrumented import Seeded
 
@@ -257,7 +257,7 @@ def find_shared_noise(runs: PairRuns) -> Iterator[Finding]:
         np.array([[_number(run.leaves.get(place)) for place in places] for run in on_side])
         for on_side in ([runs.usual(side, n) for n in range(2 * LOOK_RUNS)] for side in (0, 1))
     ]
-    shared = without_noise(places, *sides)
+    shared = find_noiseless_relation(places, *sides)
     if shared is None:
         return
     lines = frozenset.intersection(*map(runs.lines_of, shared.relation.places))

@@ -335,7 +335,7 @@ class AnalyticCheck(KnownLosses):
         if not pairs:
             return None, self.refusal
         of_claim = [s for s in states if s.number in pairs and s.number < len(self.session.pairs)]
-        shown = [state for state in of_claim if state.outputs.kept >= KEPT_RUNS]
+        shown = [state for state in of_claim if state.outputs.whole_pairs >= KEPT_RUNS]
         if violated:
             broken = max(states, key=lambda state: state.earned)
             if broken.number not in pairs:
@@ -383,7 +383,7 @@ class AnalyticCheck(KnownLosses):
     def describe_suspicion(self) -> tuple[Estimate, str]:
         known, guarantee = self._loss_on_claim(), self.session.guarantee
         mode = self.derived.pairs[self.pairs_above_claim()[0].number].mode
-        loss = guarantee.compared("=", f"{known.value:.3g}")
+        loss = guarantee.write_comparison("=", f"{known.value:.3g}")
         return known, (
             f"suspect: {mode} {loss}"
             f", above the claim of {guarantee.claimed:g}, and too few runs to show it: raise "

@@ -35,14 +35,14 @@ def claimed(mechanism: Any, /, *, marks: Any = (), **claim: Any) -> Claimed:
     if not mechanism.delta:
         del promised["delta"]
     if "pairs" not in claim and "inputs" not in claim:
-        promised |= _neighbours(mechanism)
+        promised |= _keywords_for_inputs(mechanism)
     claim.setdefault("beyond", "off")  # what is beyond the bounds is not promised
     return Claimed(mechanism.randomise, marks=marks, **claim | promised)
 
 
-def _neighbours(mechanism: Any) -> dict[str, Any]:
+def _keywords_for_inputs(mechanism: Any) -> dict[str, Any]:
     """Return keywords for the inputs of a mechanism; raise ClaimError if they do not follow."""
-    labels = _labels(mechanism)
+    labels = _input_labels(mechanism)
     if labels:
         return {"inputs": values(labels)}
     sensitivity = getattr(mechanism, "sensitivity", None)
@@ -61,7 +61,7 @@ def _neighbours(mechanism: Any) -> dict[str, Any]:
     return {"pairs": [(start, start + sensitivity) for start in dict.fromkeys(starts or [0])]}
 
 
-def _labels(mechanism: Any) -> list[str]:
+def _input_labels(mechanism: Any) -> list[str]:
     """Return the labels that a mechanism takes as inputs; empty if it takes numbers."""
     if hasattr(mechanism, "value0"):
         return [mechanism.value0, mechanism.value1]

@@ -69,16 +69,16 @@ def claimed(measurement: Any, d_in: Any = 1, /, *, marks: Any = (), **claim: Any
     if not isinstance(measurement, kind):
         raise invalid("measurement", measurement, "Allowed: a Measurement of opendp.")
     refuse_promises(claim, "measurement")
-    promised = _promise_of_map(measurement, d_in)
+    promised = _keywords_for_promise(measurement, d_in)
     if "pairs" in claim:
-        _refuse_strangers(measurement, d_in, claim["pairs"])
+        _check_pairs(measurement, d_in, claim["pairs"])
     else:
-        promised |= _neighbours(measurement, d_in, promised, claim)
+        promised |= _keywords_for_neighbours(measurement, d_in, promised, claim)
     claim.setdefault("beyond", "off")  # what is outside of the domain is not promised
     return Claimed(measurement, marks=marks, **claim | promised)
 
 
-def _promise_of_map(measurement: Any, d_in: Any) -> dict[str, Any]:
+def _keywords_for_promise(measurement: Any, d_in: Any) -> dict[str, Any]:
     """Return the promise of the map at a distance, as keywords."""
     try:
         bound = measurement.map(d_in)
@@ -97,7 +97,7 @@ def _promise_of_map(measurement: Any, d_in: Any) -> dict[str, Any]:
     return {name: value for name, value in promised.items() if name != "delta" or value}
 
 
-def _neighbours(
+def _keywords_for_neighbours(
     measurement: Any, d_in: Any, promised: dict[str, Any], claim: dict[str, Any]
 ) -> dict[str, Any]:
     """Return keywords for the neighbours of a metric, and for the promise if groups change it.
@@ -107,7 +107,7 @@ def _neighbours(
     metric = _metric(measurement)
     if metric in RECORDS:
         if "inputs" in claim:
-            return _of_records(measurement, d_in, promised)
+            return _keywords_for_records(measurement, d_in, promised)
         better = f"inputs=[...], example datasets of {measurement.input_domain}, or pairs=[(D, D')]"
     elif metric == "DiscreteDistance":
         if "inputs" in claim:
@@ -116,7 +116,7 @@ def _neighbours(
             return {"inputs": values([True, False])}
         better = "inputs=values([...]), of which any two are neighbours"
     elif metric == "LInfDistance":
-        return _of_answers(measurement, d_in, claim)
+        return _keywords_for_answers(measurement, d_in, claim)
     else:
         pairs = _pair_at_distance(measurement, d_in)
         if pairs and "inputs" not in claim:
@@ -125,7 +125,7 @@ def _neighbours(
     raise ClaimError(f"The neighbours by {metric} are not given. Write {better}.")
 
 
-def _of_records(measurement: Any, d_in: int, promised: dict[str, Any]) -> dict[str, Any]:
+def _keywords_for_records(measurement: Any, d_in: int, promised: dict[str, Any]) -> dict[str, Any]:
     """Return keywords for a metric of records; for groups, with the promise for one record.
 
     Raises ClaimError if no neighbours have the distance `d_in`.
@@ -166,7 +166,7 @@ def _pair_at_distance(measurement: Any, d_in: Any) -> list[tuple[Any, Any]]:
     return [pair] if all(map(domain.member, pair)) else []
 
 
-def _of_answers(measurement: Any, d_in: Any, claim: dict[str, Any]) -> dict[str, Any]:
+def _keywords_for_answers(measurement: Any, d_in: Any, claim: dict[str, Any]) -> dict[str, Any]:
     """Return keywords for vectors of answers that move by the distance, all one way if monotonic.
 
     Takes `inputs` out of the claim. Raises ClaimError if no such vectors are in the domain.
@@ -203,7 +203,7 @@ def _of_answers(measurement: Any, d_in: Any, claim: dict[str, Any]) -> dict[str,
     return {"pairs": pairs}
 
 
-def _refuse_strangers(measurement: Any, d_in: Any, pairs: Any) -> None:
+def _check_pairs(measurement: Any, d_in: Any, pairs: Any) -> None:
     """Raise ClaimError for pairs that are not in the domain, or further apart than `d_in`."""
     if not isinstance(pairs, list | tuple):
         return  # such as a strategy: nothing is known of its values yet

@@ -182,7 +182,9 @@ def _attacks_of_pair(
         chances = (float((s[1] + attack.tie * s[2]) / s[0]) for s in sums)
         # As in the paper, probabilities below c count as c.
         likelier, rarer = (max(p, c) for p in likelier_first(sign, *chances))
-        power = float(EventTest(session.guarantee).shows(np.array(likelier), np.array(rarer)))
+        power = float(
+            EventTest(session.guarantee).parameter_shown(np.array(likelier), np.array(rarer))
+        )
         yield power, Witness(state, attack, sign, likelier, rarer)
 
 

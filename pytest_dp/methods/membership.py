@@ -43,7 +43,7 @@ from pytest_dp.running.deadline import Deadline, OutOfTime
 from pytest_dp.running.generators import Purpose
 from pytest_dp.running.sampler import Sampler, SampleRequest
 from pytest_dp.statistics.clopper_pearson import SHOWN_ALPHA
-from pytest_dp.statistics.guessing_bounds import AreaBets, area, area_resolution
+from pytest_dp.statistics.guessing_bounds import AreaBets, area_resolution, estimate_area
 
 MAX_RECORD_LENGTH = 500
 """Characters of a record in a result. Longer ones hide other lines; shorter ones may not show which
@@ -102,7 +102,7 @@ class RecordGame:
         self._learned_from = count
         attack = FIRST_QUANTITY
         if labels:
-            first_area, _ = area(attack.score(inside), attack.score(outside))
+            first_area, _ = estimate_area(attack.score(inside), attack.score(outside))
         if not labels or cross_fitted_area(*teaching)[0] > first_area:
             attack = learn_attack(*teaching)
         if attack is not self.attack:
@@ -128,7 +128,7 @@ class RecordGame:
         return Risk(
             self.target.text,
             describe_record(self.target.record, MAX_RECORD_LENGTH),
-            area(*scores)[0] if scores else 0.5,
+            estimate_area(*scores)[0] if scores else 0.5,
             (self.latest_bets.lower(level), self.latest_bets.upper(level)),
             lower if lower > 0.5 else 0.0,
             self.bets.p_value,
@@ -199,9 +199,9 @@ class _Games:
     def _next_size(self) -> int:
         """Return how many pairs the next batch has: at most what is left, or suffices to refute."""
         left = self.session.budget.to_test // len(self.inputs)
-        soonest = min(game.bets.soonest(game.alpha) for game in self.games)
+        fewest = min(game.bets.fewest_pairs_to_refute(game.alpha) for game in self.games)
         wanted = max(MIN_BATCH, int(BATCH_GROWTH * self.pairs))
-        return min(max(min(wanted, soonest), 1), left, MAX_GAMES - self.pairs)
+        return min(max(min(wanted, fewest), 1), left, MAX_GAMES - self.pairs)
 
     def _choose_quantities(self) -> None:
         """Run the mechanism a few times to choose which quantities of outputs attacks see.

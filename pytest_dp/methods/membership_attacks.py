@@ -26,7 +26,7 @@ from pytest_dp.outputs.features import all_features
 from pytest_dp.outputs.raised import Raised
 from pytest_dp.outputs.table import Table, tabulate
 from pytest_dp.outputs.user_features import function_name, target_record
-from pytest_dp.statistics.guessing_bounds import area
+from pytest_dp.statistics.guessing_bounds import estimate_area
 
 MIN_PROBABILITY = 1e-12
 """Probability that a prediction counts with, at least: 0 would be an infinite score. Larger: sure
@@ -252,6 +252,6 @@ def cross_fitted_area(
     areas = []
     for known, held_out in (halves, halves[::-1]):
         attack = learn_attack(inside[known], outside[known], labels, classifier, seed)
-        areas.append(area(attack.score(inside[held_out]), attack.score(outside[held_out])))
+        areas.append(estimate_area(attack.score(inside[held_out]), attack.score(outside[held_out])))
     (one, error), (other, error2) = areas
     return (one + other) / 2, math.hypot(error, error2) / 2

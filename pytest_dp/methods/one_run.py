@@ -125,7 +125,7 @@ class _Guessing:
             self.runs + 1,
             self.right + evidence.count_right(ranked, self.guesses),
         )
-        reached = evidence.tails(self.each, m, self.sticks, self.runs)[self.right]
+        reached = evidence.tail_chances(self.each, m, self.sticks, self.runs)[self.right]
         self.best = min(self.best, (float(reached), self.right, self.runs))
 
     @property
@@ -173,7 +173,7 @@ class _Guessing:
             self.session.sampler.note(NO_BETTER, hinders=True)
             return math.inf
         share = (self.right + 1) / (total + 2)
-        needed = evidence.to_refute(self.each, m, self.sticks, self.level, self.runs)
+        needed = evidence.fewest_right_guesses(self.each, m, self.sticks, self.level, self.runs)
         power = 1 - SHOWN_ALPHA
 
         def is_found(times: float) -> bool:
@@ -182,13 +182,13 @@ class _Guessing:
         times = smallest(is_found, 1.0, FIRST_TIMES, MAX_TIMES, STEP_ERROR)
         if math.isinf(times):
             self.session.sampler.note(TOO_FEW, hinders=True)
-        return times * evidence.above(share, self.each, m, self.sticks)
+        return times * evidence.odds_above_claim(share, self.each, m, self.sticks)
 
     def _in_words(self) -> str:
         """Return sentences on canaries, guesses, and how many guesses were right."""
         m = len(self.canaries)
         each = "" if self.runs == 1 else f", in each of {self.runs} runs"
-        at_most = evidence.to_refute(self.each, m, self.sticks, SHOWN_ALPHA, self.runs)
+        at_most = evidence.fewest_right_guesses(self.each, m, self.sticks, SHOWN_ALPHA, self.runs)
         return (
             f"There are {m:,} canaries, each in the data or not by a coin{each}. "
             f"{self.guesses[0]:,} were guessed to be in and {self.guesses[1]:,} to be out: "

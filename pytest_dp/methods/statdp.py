@@ -33,7 +33,7 @@ from pytest_dp.outputs.feature import KINDS, Feature, FeatureKind, numeric
 from pytest_dp.outputs.features import MAX_FEATURES, features
 from pytest_dp.outputs.leaves import ABSENT, NUMBER
 from pytest_dp.outputs.paired_outputs import features_of_extract
-from pytest_dp.outputs.raised import Raised, same
+from pytest_dp.outputs.raised import Raised, equal_outputs
 from pytest_dp.outputs.table import Table, tabulate
 from pytest_dp.privacy import Guarantee
 from pytest_dp.running.calling import Call
@@ -157,7 +157,7 @@ def _largest_shown(session: Session, state: PairState) -> float:
     if not events:
         return 0.0
     counts = np.array(events[0].c1), np.array(events[0].c2)
-    return float(EventTest(guarantee).shows(*cautious(*counts, runs)))
+    return float(EventTest(guarantee).parameter_shown(*cautious(*counts, runs)))
 
 
 def _apart(p1: Floats, p2: Floats, guarantee: Guarantee) -> Floats:
@@ -204,7 +204,7 @@ def answer_without_noise(call: Call, data: Any, privacy_param: str | None) -> An
         except (CannotInstrument, ClaimError, MechanismError, OutOfTime):
             continue
         answered = answer is not None and not isinstance(answer, Raised)
-        if answered and same(answer, again) and (changed or not instrument.refusal):
+        if answered and equal_outputs(answer, again) and (changed or not instrument.refusal):
             return answer
     return None
 

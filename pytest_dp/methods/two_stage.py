@@ -45,10 +45,10 @@ from pytest_dp.running.coupling import CannotCouple
 from pytest_dp.running.deadline import Deadline, OutOfTime, within
 from pytest_dp.running.generators import Purpose
 from pytest_dp.statistics import clopper_pearson
-from pytest_dp.statistics.count_tests import two_samples
+from pytest_dp.statistics.count_tests import fisher_p_value
 from pytest_dp.statistics.event_test import EventTest
 from pytest_dp.statistics.ledger import BetRecord
-from pytest_dp.statistics.power import PlannedBets, largest_loss, would_show
+from pytest_dp.statistics.power import PlannedBets, can_detect_half_noise, largest_loss
 
 MIN_SHOWN = 1e-3
 """Loss in nats that an event shows, at least: smaller losses count as this one. Larger: the
@@ -110,7 +110,7 @@ class PairSearch:
     def are_alike(self) -> bool:
         """True if D and D' gave equal outputs with equal random numbers, on every pair."""
         drawn = self.drawn_pairs
-        return bool(drawn) and all(state.outputs.alike() for state in drawn)
+        return bool(drawn) and all(state.outputs.has_equal_pairs() for state in drawn)
 
     def begin(self, count: int, size: int, deadline: Deadline) -> list[PairState]:
         """Draw `size` outputs on both inputs of the first `count` pairs, once for each pair.
@@ -291,7 +291,7 @@ def _conclude(
     if witness.largest:  # other events showed more in the search than this one does here
         four = best.counts.four
         chances = (np.array(min((hits + 0.5) / n, 1.0)) for hits, n in (four[:2], four[2:]))
-        shown = max(float(EventTest(guarantee).shows(*chances)), MIN_SHOWN)
+        shown = max(float(EventTest(guarantee).parameter_shown(*chances)), MIN_SHOWN)
         caught *= max(1.0, witness.largest / shown)
     verdict: Verdict = "violated" if violated else "no violation"
     example = None
@@ -325,7 +325,7 @@ def _is_blind(search: PairSearch, tested: HeldOutCounts, are_alike: bool) -> boo
     """
     counts, session = tested.counts, search.session
     bets = PlannedBets(session.guarantee, min(counts.runs), session.budget.alpha)
-    if two_samples(counts.hits, counts.runs) < CHANCE_ALPHA or not would_show(bets):
+    if fisher_p_value(counts.hits, counts.runs) < CHANCE_ALPHA or not can_detect_half_noise(bets):
         return False
     return not are_alike or bool(describe_unreadable(search.pool))
 

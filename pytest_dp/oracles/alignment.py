@@ -40,7 +40,7 @@ from pytest_dp.running.copies import CannotCopy
 from pytest_dp.running.deadline import Deadline
 from pytest_dp.running.generator_stand_ins import CannotInstrument, Request, Site
 from pytest_dp.running.laws import Law
-from pytest_dp.statistics.count_tests import same_law, two_samples
+from pytest_dp.statistics.count_tests import fisher_p_value, kolmogorov_smirnov_p_value
 
 TAIL_SHARE = 0.4
 """Of all replays, the share whose draws are from tails."""
@@ -266,7 +266,7 @@ def align_within_claim(
         raise CannotInstrument(f"not aligned: {reason}") from None
     value = found.bound.parameter_of(guarantee)
     if not is_within(found.bound):
-        bound = guarantee.compared("=", f"{value:.3g}")
+        bound = guarantee.write_comparison("=", f"{value:.3g}")
         said = f"an alignment bounds the loss by {bound} only, above the claim"
         raise AboveClaim(said, found.bound)
     return found
@@ -277,11 +277,11 @@ def _p_values(replayed: Sequence[Any], real: Sequence[Any]) -> Iterator[float]:
     (ours, our_columns), (theirs, their_columns) = _read(replayed), _read(real)
     lengths = {*ours, *theirs}
     for length in lengths if len(lengths) > 1 else ():
-        yield two_samples((ours[length], theirs[length]), (len(replayed), len(real)))
+        yield fisher_p_value((ours[length], theirs[length]), (len(replayed), len(real)))
     for key in list(our_columns)[:MAX_COLUMNS]:
         one, other = np.array(our_columns[key]), np.array(their_columns.get(key, []))
         if len(one) > 1 and len(other) > 1:
-            yield same_law(one, other)
+            yield kolmogorov_smirnov_p_value(one, other)
     yield 1.0
 
 

@@ -26,7 +26,7 @@ from pytest_dp.oracles.handing_out import (
     StandardDraws,
 )
 from pytest_dp.outputs.flatten import flatten
-from pytest_dp.outputs.raised import Raised, same
+from pytest_dp.outputs.raised import Raised, equal_outputs
 from pytest_dp.running.calling import Call, RunCounter
 from pytest_dp.running.chunks import Input
 from pytest_dp.running.deadline import Deadline, OutOfTime
@@ -289,7 +289,7 @@ def _difference(left: Any, right: Any) -> float | None:
             return None
         found = differences([*map(float, ours[1::2])], [*map(float, theirs[1::2])])
         return None if found is None else float(found.max(initial=0.0))
-    return 0.0 if same(left, right) else None
+    return 0.0 if equal_outputs(left, right) else None
 
 
 def _is_whole(number: Any) -> bool:

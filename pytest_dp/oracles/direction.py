@@ -28,7 +28,7 @@ from pytest_dp.oracles.shifts import (
     shift_of_path,
     shift_of_sums,
 )
-from pytest_dp.outputs.raised import same
+from pytest_dp.outputs.raised import equal_outputs
 
 MAX_ROUNDS = 12
 """Rounds until the shift of all draws of a path is found, as each shows where the path goes on."""
@@ -127,7 +127,9 @@ class Direction:
     def check_repeatable(self, numbers: Numbers) -> None:
         """Raise NotAligned where a run with the draws of an earlier one gives another output."""
         before, again = self._run_on_source(numbers), self.pairing.run_on_source(numbers)
-        if len(before.requests) != len(again.requests) or not same(before.output, again.output):
+        if len(before.requests) != len(again.requests) or not equal_outputs(
+            before.output, again.output
+        ):
             raise NotAligned(STATEFUL)
 
     def _run_on_source(self, numbers: Numbers, *, tracked: bool = False) -> ReplayedRun:

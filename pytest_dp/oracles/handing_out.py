@@ -12,7 +12,7 @@ from numpy.random import Generator, default_rng
 
 from pytest_dp.basics.arrays import Bools, Floats
 from pytest_dp.oracles.tracked import TrackedRun, tracked_draws
-from pytest_dp.outputs.raised import same
+from pytest_dp.outputs.raised import equal_outputs
 from pytest_dp.running.generator_stand_ins import (
     CannotInstrument,
     Instrument,
@@ -231,8 +231,8 @@ class AnsweredRequest:
             return (
                 self.law is other.law
                 and self.request.method == other.request.method
-                and same(self.request.args, other.request.args)
-                and same(self.request.keywords, other.request.keywords)
+                and equal_outputs(self.request.args, other.request.args)
+                and equal_outputs(self.request.keywords, other.request.keywords)
             )
         return (
             self.law.family is other.law.family

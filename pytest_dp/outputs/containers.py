@@ -95,7 +95,7 @@ def container_name(container: Any) -> str:
     return container.kind if isinstance(container, IteratorElements) else type_name(type(container))
 
 
-def _dtype(column: Any) -> str:
+def _pandas_dtype(column: Any) -> str:
     """Return the dtype of a pandas object as text."""
     return str(column.dtype) if isinstance(column.dtype, np.dtype) else repr(column.dtype)
 
@@ -111,7 +111,7 @@ def _dtype_text(dtype: np.dtype[Any]) -> str:
     return str(dtype)
 
 
-def _in_order(elements: Any) -> list[Any]:
+def _sort(elements: Any) -> list[Any]:
     """Return keys or elements of a set in an order that is the same in any process."""
     if not any(isinstance(element, set | frozenset) for element in elements):  # < is "subset of"
         try:
@@ -147,7 +147,7 @@ def indices(shape: tuple[int, ...]) -> Labels:
     return tuple(f"[{', '.join(map(str, index))}]" for index in np.ndindex(shape))
 
 
-def _in_array(array: Any, form: list[Aspect]) -> Inside:
+def _open_array(array: Any, form: list[Aspect]) -> Inside:
     """Open an array; one without axes is as good as the value that it holds."""
     if not array.ndim and array.dtype.names is None:  # as good as what it holds
         form.pop()
@@ -160,7 +160,7 @@ def _in_array(array: Any, form: list[Aspect]) -> Inside:
     return indices(array.shape), [array[at] for at in np.ndindex(array.shape)]
 
 
-def _in_structure(record: Any, _: list[Aspect]) -> Inside | None:
+def _open_structure(record: Any, _: list[Aspect]) -> Inside | None:
     """Open one element of a structured array by its fields; None for other `numpy.void`."""
     names = record.dtype.names
     if names is None:
@@ -168,7 +168,7 @@ def _in_structure(record: Any, _: list[Aspect]) -> Inside | None:
     return _by_label((f"[{name!r}]", record[name]) for name in names)
 
 
-def _in_moment(moment: Any, _: list[Aspect]) -> Inside | None:
+def _open_moment(moment: Any, _: list[Aspect]) -> Inside | None:
     """Open a date, time or span of time as numbers; None for a missing one."""
     if isinstance(moment, np.datetime64 | np.timedelta64):
         ticks = math.nan if np.isnat(moment) else int(moment.astype(np.int64))
@@ -185,30 +185,30 @@ def _in_moment(moment: Any, _: list[Aspect]) -> Inside | None:
     return (".timestamp()", ".tzinfo"), [moment.timestamp(), str(moment.tzinfo)]
 
 
-def _in_pandas(data: Any, form: list[Aspect]) -> Iterator[tuple[str, Any]]:
+def _open_pandas(data: Any, form: list[Aspect]) -> Iterator[tuple[str, Any]]:
     """Yield values, names and attributes of a pandas object, and its index unless 0, 1, ..."""
     if hasattr(data, "columns"):
         for j, column in enumerate(data.columns):
             where = f"[{column!r}]"
             values = data.iloc[:, j]
-            form.append((where, "dtype", _dtype(values)))
+            form.append((where, "dtype", _pandas_dtype(values)))
             for i, value in enumerate(values.tolist()):
                 yield f"{where}.iloc[{i}]", value
-        yield from _names(data.columns, ".columns", form)
+        yield from _labels_of_axis(data.columns, ".columns", form)
     else:
-        form.append(("", "dtype", _dtype(data)))
+        form.append(("", "dtype", _pandas_dtype(data)))
         at = ".iloc" if hasattr(data, "iloc") else ""
         for i, value in enumerate(data.tolist()):
             yield f"{at}[{i}]", value
         if getattr(data, "name", None) is not None:
             yield ".name", data.name
     if hasattr(data, "index"):
-        yield from _names(data.index, ".index", form)
+        yield from _labels_of_axis(data.index, ".index", form)
     if getattr(data, "attrs", None):
         yield ".attrs", dict(data.attrs)
 
 
-def _in_columns(table: Any, form: list[Aspect]) -> Iterator[tuple[str, Any]]:
+def _open_columns(table: Any, form: list[Aspect]) -> Iterator[tuple[str, Any]]:
     """Yield values of a polars or PyArrow table, column by column, or of a polars series."""
     columns = [("", table)]
     if hasattr(table, "column_names"):
@@ -225,7 +225,7 @@ def _in_columns(table: Any, form: list[Aspect]) -> Iterator[tuple[str, Any]]:
             yield f"{where}[{i}]", value
 
 
-def _names(index: Any, place: str, form: list[Aspect]) -> Iterator[tuple[str, Any]]:
+def _labels_of_axis(index: Any, place: str, form: list[Aspect]) -> Iterator[tuple[str, Any]]:
     """Yield labels of rows or columns of a pandas object; appends their type to the form."""
     form.append((place, "type", container_name(index)))
     if index.name is not None:
@@ -236,7 +236,7 @@ def _names(index: Any, place: str, form: list[Aspect]) -> Iterator[tuple[str, An
         yield f"{place}[{i}]", value
 
 
-def _in_mapping(mapping: Any, form: list[Aspect]) -> Inside:
+def _open_mapping(mapping: Any, form: list[Aspect]) -> Inside:
     """Open a mapping: its values, in an order of keys that is the same in any process."""
     head, keys = _head_of(container_name(mapping), tuple(mapping))
     form += head.form[1:]
@@ -252,7 +252,7 @@ def _head_of(kind: str, given: tuple[Any, ...]) -> tuple[Head, list[Any]]:
 @lru_cache(maxsize=512)
 def _head_of_keys(kind: str, given: tuple[Any, ...]) -> tuple[Head, list[Any]]:
     """Return `_head_of`, from a cache for keys that are equal only if their texts are."""
-    keys = _in_order(given)
+    keys = _sort(given)
     order: list[Aspect] = [("", "order", tuple(map(safe_repr, given)))] if given else []
     labels = tuple(f"[{key!r}]" for key in keys)
     return Head(kind, labels, (("", "type", kind), *order), len(given)), keys
@@ -264,7 +264,7 @@ def _attribute_labels(names: tuple[str, ...]) -> Labels:
     return tuple(f".{name}" for name in names)
 
 
-def _in_dataclass(instance: Any, _: list[Aspect]) -> Inside:
+def _open_dataclass(instance: Any, _: list[Aspect]) -> Inside:
     """Open a dataclass: the values of its fields."""
     names = _fields_of(instance.__class__)
     return _attribute_labels(names), [getattr(instance, name) for name in names]
@@ -276,18 +276,18 @@ def _fields_of(kind: Any) -> tuple[str, ...]:
     return tuple(field.name for field in dataclasses.fields(kind))
 
 
-def _in_sequence(sequence: Any, _: list[Aspect]) -> Inside:
+def _open_sequence(sequence: Any, _: list[Aspect]) -> Inside:
     """Open a sequence; a named tuple by its names."""
     names, values = getattr(sequence, "_fields", None), list(sequence)
     return _attribute_labels(tuple(names[i] for i in range(len(values)))) if names else None, values
 
 
-def _in_set(members: Any, _: list[Aspect]) -> Inside:
+def _open_set(members: Any, _: list[Aspect]) -> Inside:
     """Open a set: its elements in an order that is the same in any process."""
-    return _by_label((f"sorted(\0)[{i}]", value) for i, value in enumerate(_in_order(members)))
+    return _by_label((f"sorted(\0)[{i}]", value) for i, value in enumerate(_sort(members)))
 
 
-def _in_object(instance: Any, _: list[Aspect]) -> Inside | None:
+def _open_object(instance: Any, _: list[Aspect]) -> Inside | None:
     """Open an object by its attributes; None if it is not read by attributes."""
     fields = attributes(instance)
     return None if fields is None else (_attribute_labels(tuple(fields)), list(fields.values()))
@@ -301,7 +301,7 @@ def _openers(kind: Any) -> tuple[Opener, ...]:
     return tuple(opener for fits, opener in _CONTAINERS if fits(kind))
 
 
-def _of(*kinds: Any) -> Callable[[Any], bool]:
+def _is_subclass_of(*kinds: Any) -> Callable[[Any], bool]:
     """Return a predicate: whether a type is a subclass of any of these."""
     return lambda kind: issubclass(kind, kinds)
 
@@ -330,17 +330,20 @@ def _is_array_like(kind: Any) -> bool:
 _NEVER = (*NUMBERS, str, bytes, Raised, type)
 """Types of what is never opened, but for spans of time, which NumPy counts among its integers."""
 _CONTAINERS: tuple[tuple[Callable[[Any], bool], Opener], ...] = (
-    (_of(complex, np.complexfloating), lambda z, _: ((".real", ".imag"), [z.real, z.imag])),
-    (_of(np.ndarray), _in_array),
-    (_of(np.void), _in_structure),
-    (_of(dt.date, dt.timedelta, np.datetime64, np.timedelta64), _in_moment),
-    (_is_pandas, _opener_of(_in_pandas)),
-    (_has_columns, _opener_of(_in_columns)),
-    (_of(Mapping), _in_mapping),
-    (dataclasses.is_dataclass, _in_dataclass),
-    (_of(Sequence), _in_sequence),
-    (_of(AbstractSet), _in_set),
+    (
+        _is_subclass_of(complex, np.complexfloating),
+        lambda z, _: ((".real", ".imag"), [z.real, z.imag]),
+    ),
+    (_is_subclass_of(np.ndarray), _open_array),
+    (_is_subclass_of(np.void), _open_structure),
+    (_is_subclass_of(dt.date, dt.timedelta, np.datetime64, np.timedelta64), _open_moment),
+    (_is_pandas, _opener_of(_open_pandas)),
+    (_has_columns, _opener_of(_open_columns)),
+    (_is_subclass_of(Mapping), _open_mapping),
+    (dataclasses.is_dataclass, _open_dataclass),
+    (_is_subclass_of(Sequence), _open_sequence),
+    (_is_subclass_of(AbstractSet), _open_set),
     (_is_array_like, lambda container, _: (("",), [np.asarray(container)])),
-    (_of(object), _in_object),
+    (_is_subclass_of(object), _open_object),
 )
 """How containers are opened: by the first whose types fit, and that does not give None."""

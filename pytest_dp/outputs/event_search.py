@@ -115,8 +115,8 @@ def search(
     # Of equals, what comes first wins: the easiest to read.
     blocks = _single_outputs(table, on_d, exact)
     for feature in about:
-        blocks += [*_numbers(feature, table, on_d), *_categories(feature, table, on_d)]
-    events = _best(blocks, rank, (), limit)
+        blocks += [*_number_events(feature, table, on_d), *_category_events(feature, table, on_d)]
+    events = _best_events(blocks, rank, (), limit)
     numbers = table.codes == NUMBER
     if (numbers.any() and not numbers.all()) or len(table.structures) > 1:
         for context in _contexts(about, table, on_d, rank):
@@ -126,18 +126,18 @@ def search(
                 block
                 for feature in about
                 if feature.of_kind.categories
-                for block in _numbers(feature, part, sides)
+                for block in _number_events(feature, part, sides)
             ]
-            events += _best(inner, rank, (context,), limit, COST["conjunction"])
+            events += _best_events(inner, rank, (context,), limit, COST["conjunction"])
     events = sorted(events, key=lambda f: -f.rank)[:limit]
     if rare:
         singles = [block for block in blocks if block.is_single]
-        for rarity in (_rarely_on(True, len(table)), _rarely_on(False, len(table))):
-            events += _best(singles, rarity, (), 1)
+        for rarity in (_rank_rare_events(True, len(table)), _rank_rare_events(False, len(table))):
+            events += _best_events(singles, rarity, (), 1)
     return events
 
 
-def _rarely_on(on_d: bool, runs: int) -> Rank:
+def _rank_rare_events(on_d: bool, runs: int) -> Rank:
     """Return a rank of rare events that favour one input: standard errors of the difference.
 
     Minus infinity below 2, and for events of at least `RARE_SHARE` of the outputs.
@@ -151,7 +151,7 @@ def _rarely_on(on_d: bool, runs: int) -> Rank:
     return rank
 
 
-def _best(
+def _best_events(
     blocks: list[_Block], rank: Rank, context: tuple[Condition, ...], limit: int, cost: float = 0.0
 ) -> list[RankedEvent]:
     """Return the `limit` events of the highest rank, at most `MAX_OF_A_KIND` of a block.
@@ -181,7 +181,7 @@ def _highest(ranks: Floats, limit: int) -> list[int]:
     return [k for k in order if ranks[k] > -math.inf]
 
 
-def _numbers(feature: Feature, table: Table, on_d: Bools) -> Iterator[_Block]:
+def _number_events(feature: Feature, table: Table, on_d: Bools) -> Iterator[_Block]:
     """Yield half-lines, intervals and recurring values of a feature with numbers."""
     numbers, codes = feature.columns(table)
     is_number = codes == NUMBER
@@ -276,7 +276,7 @@ def thresholds(numbers: Floats, around: Tolerance = EXACT) -> Floats:
     return np.unique(cuts) + 0.0
 
 
-def _categories(feature: Feature, table: Table, on_d: Bools) -> Iterator[_Block]:
+def _category_events(feature: Feature, table: Table, on_d: Bools) -> Iterator[_Block]:
     """Yield events for each category of a feature, and for its complement."""
     if not feature.of_kind.categories:
         return
@@ -303,7 +303,7 @@ def _single_outputs(table: Table, on_d: Bools, exact: bool) -> list[_Block]:
     if table.is_extract:  # an output that is gone cannot be written down
         return []
     known = WholeOutputs.of(table, exact=exact)
-    size = len(known.marks)
+    size = len(known.known_hashes)
     if size > min(MAX_SET, max(8, len(table) // 8)):
         return []
     codes = known.codes(table)
@@ -311,8 +311,8 @@ def _single_outputs(table: Table, on_d: Bools, exact: bool) -> list[_Block]:
     c1, c2 = (np.bincount(codes[side], minlength=size) for side in (on_d, ~on_d))
 
     def among(chosen: list[int]) -> OneOf:
-        marks = tuple(known.marks[k] for k in chosen)
-        return one_of(table, first[chosen].tolist(), replace(known, marks=marks))
+        hashes = tuple(known.known_hashes[k] for k in chosen)
+        return one_of(table, first[chosen].tolist(), replace(known, known_hashes=hashes))
 
     blocks = [_Block(c1, c2, lambda k: among([k]))]
     for order in (np.argsort(-(c1 + 0.5) / (c2 + 0.5)), np.argsort(-(c2 + 0.5) / (c1 + 0.5))):
@@ -350,7 +350,7 @@ def _contexts(about: list[Feature], table: Table, on_d: Bools, rank: Rank) -> li
     for feature in about:
         if feature.kind not in ("count", "len"):
             continue
-        for block in _numbers(feature, table, on_d):
+        for block in _number_events(feature, table, on_d):
             total = block.c1 + block.c2
             often = (total > 0.01 * len(table)) & (total < 0.995 * len(table))
             ranks = np.where(often, rank(block.c1, block.c2) - block.cost, -np.inf)

@@ -118,7 +118,7 @@ def numeric(number: Callable[[Any, Table], Floats]) -> Callable[[Any, Table], Co
     return column
 
 
-def _whole(number: Callable[[Any, Table], Floats], **traits: Any) -> FeatureKind:
+def _whole_kind(number: Callable[[Any, Table], Floats], **traits: Any) -> FeatureKind:
     """Return a kind of features that are whole numbers; absent where `number` returns NaN."""
     return FeatureKind(numeric(number), operands=lambda *_: None, whole=True, **traits)
 
@@ -127,10 +127,10 @@ def true_or_false(
     number: Callable[[Any, Table], Floats], cost: float = COST["form"], **traits: Any
 ) -> FeatureKind:
     """Return a kind of features that are 1 for true and 0 for false, by a function of a table."""
-    return _whole(number, test=True, cost=cost, **traits)
+    return _whole_kind(number, test=True, cost=cost, **traits)
 
 
-def _summary(kind: str, **traits: Any) -> FeatureKind:
+def _summary_kind(kind: str, **traits: Any) -> FeatureKind:
     """Return the kind of features that `summary` computes."""
     number = partial(summary, kind)
     return FeatureKind(numeric(lambda _, table: number(table)), of_all=True, **traits)
@@ -231,20 +231,20 @@ def is_of_type(kind: str, table: Table) -> Floats:
 def has_number_type(which: tuple[str, str], table: Table) -> Floats:
     """Return 1 where the number at a place is of a type, 0 where not, NaN where there is none."""
     place, kind = which
-    types, codes = table.typed(place), table.leaf(place)[1]
+    types, codes = table.number_types(place), table.leaf(place)[1]
     wanted = np.array([name == kind for name in table.types.names], float)
     return np.where(codes == NUMBER, wanted[types], np.nan)
 
 
 def has_aspect(aspect: Aspect, table: Table) -> Floats:
     """Return 1 for outputs whose form has an aspect, and 0 for others, shape (n,)."""
-    return _by_form(table, lambda form: aspect in form)
+    return _value_by_form(table, lambda form: aspect in form)
 
 
 def has_key(which: tuple[str, str], table: Table) -> Floats:
     """Return 1 for outputs whose mapping at a place has a key, and 0 for others."""
     place, key = which
-    return _by_form(table, lambda form: key in _keys(form, place))
+    return _value_by_form(table, lambda form: key in _keys_at(form, place))
 
 
 def _forms(table: Table) -> list[Form]:
@@ -252,12 +252,12 @@ def _forms(table: Table) -> list[Form]:
     return [form or () for form in table.forms.names]  # type: ignore[misc]
 
 
-def _by_form(table: Table, value: Callable[[Form], float]) -> Floats:
+def _value_by_form(table: Table, value: Callable[[Form], float]) -> Floats:
     """Return ``value(form)`` for the form of each output, shape (n,)."""
     return np.array(list(map(value, _forms(table))), float)[table.forms.which]
 
 
-def _keys(form: Form, place: str) -> tuple[str, ...]:
+def _keys_at(form: Form, place: str) -> tuple[str, ...]:
     """Return the keys of the mapping at a place, in their order; none if there is none."""
     return next((keys for at, what, keys in form if (at, what) == (place, "order")), ())
 
@@ -270,7 +270,7 @@ def form_features(table: Table) -> Iterator[Feature]:
             yield Feature(f"type(output) is {kind}", "type of the output", kind)
     if len({*table.types.names} - {UNKNOWN}) > 1:
         for place in table.places:
-            types = table.typed(place)[table.leaf(place)[1] == NUMBER]
+            types = table.number_types(place)[table.leaf(place)[1] == NUMBER]
             present = np.flatnonzero(np.bincount(types, minlength=1)).tolist()
             for kind in [str(table.types.names[i]) for i in present if len(present) > 1]:
                 yield Feature(f"type({place}) is {kind}", "type of a number", (place, kind))
@@ -293,7 +293,7 @@ def _varying_aspects(table: Table) -> Iterator[Feature]:
     orders = [(place, keys) for place, what, keys in varied if what == "order"]
     pairs = {(place, key) for place, keys in orders for key in keys}
     for place, key in sorted(pairs)[:MAX_KEYS]:
-        if not all(key in _keys(form, place) for form in _forms(table)):
+        if not all(key in _keys_at(form, place) for form in _forms(table)):
             yield Feature(f"{key} in {place}", "key", (place, key))
 
 
@@ -310,12 +310,12 @@ KINDS: dict[str, FeatureKind] = {
     "leaf": _of_place,
     "last": FeatureKind(lambda _, table: table.last(), categories=True),
     "difference": FeatureKind(difference, _numbers_at, of_places=True),
-    **{kind: _summary(kind, operands=_all_numbers) for kind in ("sum", "mean")},
-    **{kind: _summary(kind) for kind in ("min", "max")},
-    "len": _whole(lengths, of_all=True),
-    "count": _whole(count_category, of_all=True),
-    "bit": _whole(bit, ease="no"),
-    "lowest bit": _whole(lowest_bit),
+    **{kind: _summary_kind(kind, operands=_all_numbers) for kind in ("sum", "mean")},
+    **{kind: _summary_kind(kind) for kind in ("min", "max")},
+    "len": _whole_kind(lengths, of_all=True),
+    "count": _whole_kind(count_category, of_all=True),
+    "bit": _whole_kind(bit, ease="no"),
+    "lowest bit": _whole_kind(lowest_bit),
     "key": true_or_false(has_key, cost=0.0),
     "type of the output": true_or_false(is_of_type),
     "type of a number": true_or_false(has_number_type),

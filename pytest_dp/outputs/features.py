@@ -116,9 +116,9 @@ def informative_columns(
     """
     rows1, rows2 = np.flatnonzero(on_d), np.flatnonzero(~on_d)
     if min(paired, len(rows1), len(rows2)) < MIN_PAIRED:
-        return _furthest(numbers, codes, rows1, rows2, np.arange(numbers.shape[1]), limit)
+        return _furthest_columns(numbers, codes, rows1, rows2, np.arange(numbers.shape[1]), limit)
     moved = differing_columns(numbers, codes, rows1[:paired], rows2[:paired])
-    return _furthest(numbers, codes, rows1, rows2, np.flatnonzero(moved), limit)
+    return _furthest_columns(numbers, codes, rows1, rows2, np.flatnonzero(moved), limit)
 
 
 def differing_columns(numbers: Floats, codes: Ints | None, rows1: Ints, rows2: Ints) -> Bools:
@@ -140,7 +140,7 @@ def differing_columns(numbers: Floats, codes: Ints | None, rows1: Ints, rows2: I
     return differ
 
 
-def _furthest(
+def _furthest_columns(
     numbers: Floats, codes: Ints | None, rows1: Ints, rows2: Ints, among: Ints, limit: int
 ) -> Ints:
     """Return the columns, of those in `among`, at which the two samples are furthest apart.
@@ -152,11 +152,11 @@ def _furthest(
     rows = min(len(rows1), len(rows2), max(MIN_PAIRED, MAX_NUMBERS // (2 * len(among))))
     outputs = np.concatenate([rows1[:rows], rows2[:rows]])
     kinds = None if codes is None else codes[np.ix_(outputs, among)]
-    distances = gaps(numbers[np.ix_(outputs, among)], kinds)
+    distances = standard_errors_apart(numbers[np.ix_(outputs, among)], kinds)
     return np.sort(among[np.argsort(-distances, kind="stable")[:limit]])
 
 
-def gaps(numbers: Floats, codes: Ints | None) -> Floats:
+def standard_errors_apart(numbers: Floats, codes: Ints | None) -> Floats:
     """Return how many standard errors apart two samples are, shape (columns,).
 
     Of `numbers` and `codes`, shape (2 * n, columns), the first n rows are one sample and the last n
@@ -169,7 +169,7 @@ def gaps(numbers: Floats, codes: Ints | None) -> Floats:
 
 
 def _widest(values: Floats) -> Floats:
-    """Return `gaps` of half-lines and single values, all columns at once."""
+    """Return `standard_errors_apart` of half-lines and single values, all columns at once."""
     rows, width = values.shape
     if not rows or not width:
         return np.zeros(width)
@@ -263,7 +263,7 @@ def basic_features(sample: Sample) -> list[Feature]:
         collected.append(LAST)
     collected += _summaries(table, ("mean", "min", "max"))
     if any(len(structure.places) > 1 for structure in containers):
-        every = "output" if _every(table) == "output" else f"list({_every(table)})"
+        every = "output" if _elements_text(table) == "output" else f"list({_elements_text(table)})"
         for level in list(table.levels)[:MAX_FEATURES]:
             collected.append(Feature(f"{every}.count({category_text(level)})", "count", level))
     return list(dict.fromkeys(collected))
@@ -282,10 +282,10 @@ def all_features(table: Table, on_d: Bools | None = None, paired: int = 0) -> li
     collected += _differences(table, on_d, places)
     if places.all or on_d is None or paired < MIN_PAIRED:
         return collected
-    return [feature for feature in collected if _differs(feature, table, on_d, paired)]
+    return [feature for feature in collected if _differs_in_pair(feature, table, on_d, paired)]
 
 
-def _differs(feature: Feature, table: Table, on_d: Bools, paired: int) -> bool:
+def _differs_in_pair(feature: Feature, table: Table, on_d: Bools, paired: int) -> bool:
     """Return whether a feature differs between the two outputs of some pair; True for places."""
     if feature.kind in PLACE_KINDS:  # which were chosen
         return True
@@ -322,10 +322,10 @@ def _summaries(table: Table, kinds: tuple[str, ...]) -> list[Feature]:
     containers = [s for s in table.structures if s.length is not None]
     if not any(len(s.places) > 1 for s in containers) or not np.any(table.codes == NUMBER):
         return []
-    return [Feature(f"{kind}({_every(table)})", kind) for kind in kinds]
+    return [Feature(f"{kind}({_elements_text(table)})", kind) for kind in kinds]
 
 
-def _every(table: Table) -> str:
+def _elements_text(table: Table) -> str:
     """Return the expression for all elements of an output."""
     kinds = {s.kind for s in table.structures if s.length is not None}
     return "output.values()" if kinds == {"dict"} else "output"

@@ -30,31 +30,31 @@ from pytest_dp.outputs.leaves import NO_CONTAINERS, Named
 
 @dataclass(frozen=True)
 class Structure:
-    """The type and the length of an output, and where its leaves stand."""
+    """A structure of outputs: their type and length, and the places of their leaves."""
 
     kind: str
     """Type of the output: ``"list"``, ``"ndarray"``, ``"scalar"`` for a bare leaf, ..."""
     places: tuple[str, ...]
     """One Python expression for each leaf."""
     length: int | None = None
-    """``len(output)``, where it has one."""
+    """``len(output)``; None for outputs without a length."""
     is_flat: bool = False
     """Whether the leaves are exactly ``output[0], output[1], ...``."""
 
     @cached_property
     def position(self) -> dict[str, int]:
-        """The number of the leaf at each place."""
+        """The index of the leaf at each place, by place."""
         return {place: i for i, place in enumerate(self.places)}
 
 
 SCALAR = Structure("scalar", ("output",))
 EXTRACT = Structure("extract", ())
-"""Of outputs that are gone, but for some features; see `paired_outputs.Extract`."""
+"""The structure of an extract, whose outputs are gone; see `paired_outputs.Extract`."""
 
 
 @lru_cache(maxsize=16)
 def of_shape(shape: tuple[int, ...]) -> Structure:
-    """Return the structure of arrays of this shape."""
+    """Return the structure of arrays of a shape with at least one axis."""
     labels = indices(shape)
     if labels is None:
         return of_length("ndarray", shape[0])
@@ -63,12 +63,12 @@ def of_shape(shape: tuple[int, ...]) -> Structure:
 
 @lru_cache(maxsize=64)
 def of_length(kind: str, length: int) -> Structure:
-    """Return the structure of lists, tuples and the like that hold only leaves."""
+    """Return the structure of containers of a type that hold `length` leaves and nothing else."""
     return Structure(kind, tuple(f"output[{i}]" for i in range(length)), length, True)
 
 
 def structure_of(kind: str, places: tuple[str, ...], length: int | None) -> Structure:
-    """Return the structure of outputs of this type and length with leaves at these places."""
+    """Return the structure of outputs of a type and length, with leaves at these places."""
     is_flat = length == len(places) and places == of_length(kind, length).places
     return Structure(kind, places, length, is_flat)
 
@@ -86,7 +86,7 @@ class _Numbering(dict[Any, int]):
 
 
 class _Walk:
-    """A list of the leaves of outputs, and the numbers of the shapes that were met."""
+    """A list of the leaves of outputs, and the numbers of the shapes of the containers in them."""
 
     def __init__(self) -> None:
         self.leaves: list[Any] = []
@@ -95,22 +95,22 @@ class _Walk:
         if all are leaves."""
 
     def shape(self, node: Any, above: tuple[int, ...] = ()) -> int:
-        """Append the leaves of an object to the list, and return the number of its shape.
+        """Append the leaves of an object, and return the number of its shape; `_LEAF` for a leaf.
 
-        `above` are the addresses of the containers that it stands in: one that holds itself is a
-        leaf there.
+        `above` are the addresses of the containers that hold the object. A container inside itself,
+        an inner one without elements, and one below `MAX_LEVELS` levels count as leaves.
         """
         if type(node) not in NO_CONTAINERS and len(above) <= MAX_LEVELS:
             if id(node) in above:  # it holds itself
                 node = ...
             container = open_container(node)
             if container is not None and (len(container[1]) or not above):
-                return self._shape(*container, (*above, id(node)))
+                return self._append_elements(*container, (*above, id(node)))
         self.leaves.append(node)
         return _LEAF
 
-    def _shape(self, head: Head, inside: Sequence[Any], above: tuple[int, ...]) -> int:
-        """Append the leaves of an open container, and return the number of its shape."""
+    def _append_elements(self, head: Head, inside: Sequence[Any], above: tuple[int, ...]) -> int:
+        """Append the leaves of an opened container, and return the number of its shape."""
         if NO_CONTAINERS.issuperset(map(type, inside)):
             self.leaves += inside
             return self.known[head, len(inside)]
@@ -121,11 +121,11 @@ class _Walk:
 def flatten(
     outputs: Sequence[Any], types: set[type]
 ) -> tuple[Sequence[Any], set[type], Ints, list[Structure], Ints, Named]:
-    """Take outputs apart, given the set of their types; any Python objects will do.
+    """Return the leaves of outputs, output after output, and where each output's leaves start.
 
-    Return the leaves, output after output, the set of their types, the offsets of the outputs among
-    them, and structures, numbers of structures and forms as in `Table`. Objects that cannot be
-    opened are leaves, and so are inner containers without elements.
+    `types` is the set of the outputs' types. Returns the leaves, the set of their types, their
+    offsets, the structures, each output's structure by index, and the forms, as in `Table`. Objects
+    that cannot be opened are leaves, and so are inner containers without elements.
     """
     if types <= NO_CONTAINERS:
         leaves = [_LEAF] * len(outputs)
@@ -147,7 +147,7 @@ def flatten(
 def _structures(
     shapes: list[int], known: list[tuple[Head, int | tuple[int, ...]]]
 ) -> tuple[list[Structure], Ints, Named]:
-    """Return the different structures of outputs of these shapes, their numbers, and forms."""
+    """Return the different structures of these shapes, each output's index in them, and forms."""
     structures, forms = _Numbering(), _Numbering()
     numbers = np.zeros((2, len(known) + 1), np.int64)  # the last are those of leaves
     for shape in dict.fromkeys(shapes):
@@ -160,7 +160,7 @@ def _structures(
 def _describe_shape(
     shape: int, known: list[tuple[Head, int | tuple[int, ...]]]
 ) -> tuple[Structure, tuple[Aspect, ...]]:
-    """Return the structure and the form of outputs of this shape."""
+    """Return the structure and the form of outputs of a shape, one of those in `known`."""
     places, form = _places_and_form(shape, "output", known)
     if places == ["output"]:
         return SCALAR, tuple(form[1:])
@@ -174,7 +174,7 @@ def _describe_shape(
 def _places_and_form(
     shape: int, place: str, known: list[tuple[Head, int | tuple[int, ...]]]
 ) -> tuple[list[str], list[Aspect]]:
-    """Return the places of the leaves of an object of this shape at a place, and its form."""
+    """Return the places of the leaves of an object of a shape at a place, and its form."""
     if shape == _LEAF:
         return [place], []
     head, elements = known[shape]

@@ -25,16 +25,16 @@ from pytest_dp.basics.reprs import safe_repr
 from pytest_dp.outputs.raised import Raised
 
 NUMBER = -1
-"""Category code of a leaf that is a number."""
+"""Code of a leaf that is a number, in place of a category's."""
 ABSENT = -2
-"""Category code where an output has no such leaf, given after `NUMBER`."""
+"""Code where an output has no leaf."""
 
 MAX_EXACT = 2**53
 """Given by floats: larger integers, for which they are too coarse, are categories."""
 LITERAL = {bool, str, bytes, type(None), Raised}
 """Types whose objects are categories of their own, told apart by ``==``."""
 _COMPARED_BY_VALUE = {*LITERAL, np.bool_}
-"""Types of categories that can be told apart by ``==``, without `category`."""
+"""Types of categories that ``==`` distinguishes, without `category`."""
 NO_CONTAINERS = frozenset(
     {*LITERAL, int, float, Decimal, Fraction}
     | {np.bool_, np.float64, np.float32, np.int64, np.int32}
@@ -50,8 +50,8 @@ Category = tuple[str, Hashable]
 def category(leaf: Any) -> Category:
     """Return the category of a leaf: the name of its type, and its value or its repr.
 
-    Texts and reprs are without the last digits of doubles in them. A repr that raises, or that
-    shows an address, counts as empty.
+    Texts and reprs lose the last digits of doubles in them. A repr that raises, or that shows an
+    address, is replaced by an empty text.
     """
     if isinstance(leaf, np.bool_ | np.str_ | np.bytes_):
         leaf = leaf.item()
@@ -65,10 +65,7 @@ def category(leaf: Any) -> Category:
 
 
 def _rounded_text(leaf: Any) -> Any:
-    """Return a text, bytes or `Raised` without the last digits of doubles in it.
-
-    Any other object is returned as it is.
-    """
+    """Return text, bytes or `Raised` without the last digits of doubles; all else as it is."""
     match leaf:
         case str():
             return without_last_digits(leaf)
@@ -80,7 +77,7 @@ def _rounded_text(leaf: Any) -> Any:
 
 
 def category_text(category: Category) -> str:
-    """Return a category as Python code; the name of its type if its value is not known."""
+    """Return a category as Python code; the name of its type if its value is unknown."""
     kind, value = category
     if kind == "str" or not isinstance(value, str):
         return repr(value)
@@ -88,30 +85,31 @@ def category_text(category: Category) -> str:
 
 
 def type_name(kind: type) -> str:
-    """Return the name of a type; types of NumPy with the values of a Python type have its name."""
+    """Return the name of a type; that of Python's type for the NumPy types that equal one."""
     return _PYTHON_NAMES.get(kind, kind.__name__)
 
 
 def opaque_types(categories: Iterable[Category]) -> list[str]:
-    """Return the names of types whose repr hides the value, so that all objects count as equal."""
+    """Return the sorted names of types whose repr hides the value: their objects count as equal."""
     return sorted({kind for kind, value in categories if value == "" and kind != "str"})
 
 
 KEPT, DECIMALS = 14, 12
-"""Significant digits that are kept of a double, and decimals: what is left of numbers that cancel,
-such as ``4.440892098500626e-16``, is 0. Derived from the 15 to 17 digits of a double."""
+"""Significant digits, and decimals, that stay of a double in a text. Remainders of numbers that
+cancel, such as ``4.440892098500626e-16``, are so 0. Derived from the 15 to 17 digits of a
+double."""
 _IN_FULL = re.compile(r"(?<![\w.])(-?\d+)\.(\d+)(e[-+]?\d+)?(?![\w.])")
 SHORTEST = 17
 """Characters of the shortest text with such a number in it. Derived: 16 digits and a point."""
 
 
 def without_last_digits(text: str) -> str:
-    """Return a text with each double that is written in full cut to `KEPT` digits."""
-    return _IN_FULL.sub(_shorter, text) if len(text) >= SHORTEST else text
+    """Return a text in which each double with 16 or 17 digits is cut to `KEPT` digits."""
+    return _IN_FULL.sub(_shorten, text) if len(text) >= SHORTEST else text
 
 
-def _shorter(number: re.Match[str]) -> str:
-    """Return a number in a text with `KEPT` digits if it has 16 or 17, else as it is."""
+def _shorten(number: re.Match[str]) -> str:
+    """Return a matched number cut to `KEPT` digits if it has 16 or 17, else as it is."""
     digits = len((number[1] + number[2]).lstrip("-0"))
     if not 16 <= digits <= 17:
         return number[0]
@@ -121,23 +119,23 @@ def _shorter(number: re.Match[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A column of names, of which only a few are different."""
+    """A column of names, stored as the few different names and the index of each item's name."""
 
     names: tuple[Hashable, ...]
     """The different names."""
     which: Ints
-    """The position of each item's name in `names`, shape (n,); if there is a single name, zeros
-    that take no memory."""
+    """The index of each item's name in `names`, shape (n,); zeros without memory for a single
+    name."""
 
     def part(self, keep: Ints | slice) -> Named:
-        """Return the names of some items."""
+        """Return the column of some items, by positions or a slice."""
         return Named(self.names, pick_entries(self.which, keep))
 
     @staticmethod
     def join(parts: Sequence[Named], names: Sequence[Hashable] | None = None) -> Named:
         """Return the names of the items of several columns, one after the other.
 
-        With `names`, they are the different names; a name that is not among them becomes the first.
+        `names` prescribes the different names; an item with another name gets the first of `names`.
         """
         if names is None:
             names = tuple(dict.fromkeys(name for part in parts for name in part.names))
@@ -150,7 +148,7 @@ class Named:
 
 
 def one_name(name: Hashable, n: int) -> Named:
-    """Return a column of `n` equal names, which takes no memory."""
+    """Return a column of `n` items with one name, which takes no memory."""
     return Named((name,), constant(0, n))
 
 
@@ -165,7 +163,7 @@ may be concluded from it about one of them. Of the form of such outputs nothing 
 def leaves_of(flat: Outputs, types: set[type]) -> tuple[Floats, Ints, dict[Category, int], Named]:
     """Return leaves as columns: numbers, codes, levels and types of numbers, as in `Table`.
 
-    `types` is the set of their types.
+    `types` is the set of their types. Integers of at least `MAX_EXACT` in size become categories.
     """
     levels: dict[Category, int] = {}
     others = {kind for kind in types if not is_number(kind)}
@@ -177,14 +175,16 @@ def leaves_of(flat: Outputs, types: set[type]) -> tuple[Floats, Ints, dict[Categ
         if len(names) > 1:
             number_types = Named(tuple(names), np.maximum(which, 0))
     if not others:
-        numbers, codes = _floats(flat), all_numbers(len(flat))
+        numbers, codes = _to_floats(flat), all_numbers(len(flat))
     elif not names:
-        numbers, codes = np.full(len(flat), np.nan), _codes(flat, others, levels)
+        numbers, codes = np.full(len(flat), np.nan), _assign_codes(flat, others, levels)
     else:
         is_numeric = which >= 0
         numbers, codes = np.full(len(flat), np.nan), np.full(len(flat), NUMBER)
-        numbers[is_numeric] = _floats(list(compress(flat, is_numeric.tolist())))
-        codes[~is_numeric] = _codes(list(compress(flat, (~is_numeric).tolist())), others, levels)
+        numbers[is_numeric] = _to_floats(list(compress(flat, is_numeric.tolist())))
+        codes[~is_numeric] = _assign_codes(
+            list(compress(flat, (~is_numeric).tolist())), others, levels
+        )
     integers = {kind for kind in types - others if issubclass(kind, int | np.integer)}
     with np.errstate(invalid="ignore"):
         large = np.flatnonzero(np.abs(numbers) >= MAX_EXACT) if integers else np.zeros(0, np.int64)
@@ -197,11 +197,8 @@ def leaves_of(flat: Outputs, types: set[type]) -> tuple[Floats, Ints, dict[Categ
     return numbers, codes, levels, number_types
 
 
-def _codes(flat: Outputs, types: set[type], levels: dict[Category, int]) -> Ints:
-    """Return the codes of leaves that are no numbers, shape (n,).
-
-    Adds their categories to `levels`, numbered as they appear.
-    """
+def _assign_codes(flat: Outputs, types: set[type], levels: dict[Category, int]) -> Ints:
+    """Add the categories of leaves that are no numbers to `levels`; return their codes, (n,)."""
     keys = flat  # told apart by value, or by `category`: no such leaf is a tuple
     if not types <= _COMPARED_BY_VALUE:
         keys = [leaf if type(leaf) in _COMPARED_BY_VALUE else category(leaf) for leaf in flat]
@@ -221,30 +218,27 @@ def pick_entries(column: Ints, keep: Ints | slice) -> Ints:
 
 @lru_cache(maxsize=256)
 def constant(value: int, n: int) -> Ints:
-    """Return a column of `n` times one value, which takes no memory."""
+    """Return a read-only column of `n` times one value, which takes no memory."""
     return np.broadcast_to(np.int64(value), n)
 
 
 def all_numbers(leaves: int) -> Ints:
-    """Return the codes of `leaves` leaves that all are numbers, which take no memory."""
+    """Return the codes of `leaves` leaves that are all numbers, read-only and without memory."""
     return constant(NUMBER, leaves)
 
 
 def are_all_numbers(codes: Ints) -> bool:
-    """Return whether codes were made by `all_numbers`.
-
-    False does not mean that a leaf is no number.
-    """
+    """Return whether codes come from `all_numbers`; False says nothing about the leaves."""
     return codes.strides == (0,) and bool((codes[:1] == NUMBER).all())
 
 
 def is_number(kind: type) -> bool:
-    """Return whether objects of this type count as numbers: no Booleans and no spans of time."""
+    """Return whether objects of a type count as numbers: not Booleans, not spans of time."""
     return issubclass(kind, NUMBERS) and not issubclass(kind, bool | np.timedelta64)
 
 
-def _floats(flat: Outputs) -> Floats:
-    """Return numbers of any type as floats, shape (n,)."""
+def _to_floats(flat: Outputs) -> Floats:
+    """Return numbers of any type as floats, shape (n,), converted as by `as_float`."""
     try:
         return np.array(flat, dtype=np.float64)
     except (OverflowError, TypeError, ValueError):
@@ -252,7 +246,7 @@ def _floats(flat: Outputs) -> Floats:
 
 
 def as_float(number: Any) -> float:
-    """Return the nearest float: infinite beyond floats, NaN for a signalling NaN."""
+    """Return the nearest float; infinite if the number is too large, NaN for a signalling NaN."""
     try:
         return float(number)
     except OverflowError:

@@ -30,8 +30,7 @@ MIN_SHOWN = 8
 class Extract:
     """A function from a table to its *extract*: a table without leaves, for long outputs.
 
-    An extract has the columns of the features in `about`, and a hash of every output. Nothing else
-    of the outputs is left.
+    An extract holds the columns of the features in `about`, and a hash of every output.
     """
 
     about: tuple[Feature, ...]
@@ -60,11 +59,11 @@ class Extract:
 
 
 class PairedOutputs:
-    """The outputs on D and on D' of one pair of inputs, in the order in which they were drawn.
+    """A store of the outputs on D and on D' of one pair of inputs, in the order of their draws.
 
-    The first `coupled` pairs of outputs share their random numbers. `room` is how many numbers may
-    be held in memory, of outputs on D and as many of outputs on D'. `extract` makes extracts of
-    outputs that are too long; None while outputs are held whole.
+    The first `coupled` of its `pairs` share their random numbers. `room` is how many numbers may be
+    held in memory of the outputs on D, and again on D'. `extract` makes extracts of outputs that
+    are too long; None while outputs are held whole.
     """
 
     def __init__(self, room: float = TOTAL_ROOM) -> None:
@@ -77,16 +76,17 @@ class PairedOutputs:
         self._room_of_output = 0.0  # in numbers
 
     def add(self, on_d: Table, on_d2: Table, *, coupled: bool) -> None:
-        """Append a batch of outputs, or of extracts; with `coupled`, they share random numbers."""
+        """Append a batch of tables, or of extracts; if `coupled`, all before have to be coupled."""
         self._tables[1].append((on_d, on_d2))
         self.pairs += len(on_d)
         self.coupled += len(on_d) if coupled else 0
         self._room_of_output = self._room_of_output or mean_leaves(on_d)
 
     def table(self) -> tuple[Table, Bools]:
-        """Return all outputs, or extracts, and which of them are on D, shape (2 * pairs,).
+        """Merge all batches, and return their table with a mask of the outputs on D, (2 * pairs,).
 
-        Merges the batches that were added since the last call.
+        Outputs on D come first. Holds extracts once `keep_only` was called. Raises ValueError
+        without a batch.
         """
         merged, batches = self._tables
         if batches or merged is None:
@@ -98,35 +98,35 @@ class PairedOutputs:
         return merged, np.arange(2 * self.pairs) < self.pairs
 
     def examples(self) -> Table:
-        """Return the table of outputs that were held whole, on D and then on D'."""
+        """Return the table of the outputs held whole, on D and then on D'."""
         return self.table()[0] if self._examples is None else self._examples
 
     def sides(self) -> tuple[Outputs, Outputs]:
-        """Return the outputs that were held whole: those on D, and those on D'."""
+        """Return the outputs held whole, on D and on D'; a few after `keep_only`."""
         raw = self.examples().raw
         half = len(raw) // 2
         return raw[:half], raw[half:]
 
     @property
-    def kept(self) -> int:
+    def whole_pairs(self) -> int:
         """The number of pairs of outputs that are held whole."""
         return len(self.examples().raw) // 2
 
-    def alike(self) -> bool:
+    def has_equal_pairs(self) -> bool:
         """Return whether all pairs share their random numbers and have equal outputs."""
         marks = hashes(self.table()[0])
         on_d, on_d2 = np.split(marks, 2)
         return self.coupled == self.pairs and np.array_equal(on_d, on_d2)
 
     def has_room(self, size: int) -> bool:
-        """Return whether memory is left for `size` more pairs; always for the first ones."""
+        """Return whether memory is left for `size` more pairs; True while there are no pairs."""
         numbers = self._room_of_output if self.extract is None else len(self.extract.about) + 1
         return (self.pairs + size) * numbers <= self.room or not self.pairs
 
     def keep_only(self, about: list[Feature]) -> None:
-        """Replace all outputs by extracts with these features, but for a few examples.
+        """Replace all outputs by extracts with these features, and set `extract`.
 
-        Sets `extract`, which batches have to pass from now on.
+        Some outputs stay whole as examples. Later batches have to pass through `extract`.
         """
         table = self.table()[0]
         shown = max(MIN_SHOWN, int((MAX_SHOWN) / mean_leaves(table)))
@@ -138,18 +138,21 @@ class PairedOutputs:
 
 
 def mean_leaves(table: Table) -> float:
-    """Return the mean number of leaves of an output, estimated by the first eight; at least 1."""
+    """Return the mean number of leaves of the first eight outputs; at least 1."""
     return max(1.0, float(np.mean(table.sizes[:8])))
 
 
 def copy_first(outputs: Outputs, number: int) -> Outputs:
-    """Return a copy of the first outputs, so that the memory of all others can be freed."""
+    """Return the first `number` outputs, as a copy that lets the memory of all others be freed."""
     part = outputs[:number]
     return part.copy() if isinstance(part, np.ndarray) else part
 
 
 def first_pairs(table: Table, on_d: Bools, number: int) -> tuple[Table, Bools]:
-    """Return the first `number` outputs on each input, of a table with half on each."""
+    """Return the first `number` outputs on each input, of a table with half on each.
+
+    Returns the table and the mask of outputs on D; both unchanged if there are fewer.
+    """
     half = len(on_d) // 2
     if half <= number:
         return table, on_d
@@ -158,5 +161,5 @@ def first_pairs(table: Table, on_d: Bools, number: int) -> tuple[Table, Bools]:
 
 
 def features_of_extract(table: Table) -> list[Feature]:
-    """Return the features that an extract was made with."""
+    """Return the features that an extract has columns of."""
     return [feature for feature in table.results if isinstance(feature, Feature)]

@@ -23,16 +23,15 @@ from pytest_dp.basics.arrays import Outputs
 from pytest_dp.basics.reprs import safe_repr, without_addresses
 
 MAX_ELEMENTS = 1_000
-"""Elements of an iterator that are read: there may be no end of them. More take longer; fewer miss
-what comes late."""
+"""Elements that are read of an iterator, which may have no end. More take longer; fewer miss late
+ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """The outcome of a run that raised, which can reveal its input like any other output.
+    """An outcome of a run that raised, which can reveal its input as any output can.
 
-    `kind` is the name of the type. The trace is for readers: outcomes that differ in it alone are
-    equal.
+    `kind` is the name of the type. `trace` is for readers, and does not count in comparisons.
     """
 
     kind: str
@@ -41,7 +40,7 @@ class Raised:
 
     @classmethod
     def of(cls, error: BaseException, trace: str = "") -> Self:
-        """Return an exception as an outcome, with its message, notes and attributes as text."""
+        """Return an exception as an outcome, its message with its attributes, notes among them."""
         try:
             said = str(error)
         except Exception:  # raised by its own __str__
@@ -51,7 +50,7 @@ class Raised:
 
     @property
     def is_stated(self) -> bool:
-        """True if the trace ends in a ``raise`` statement, not in an operation that failed."""
+        """True if the last line of the trace is a ``raise`` statement; False without a trace."""
         lines = re.findall(r"^ +File .*\n +(.*)$", self.trace, re.MULTILINE)
         return bool(lines) and re.search(r"\braise\b", lines[-1]) is not None
 
@@ -60,20 +59,21 @@ class Raised:
 
 
 def all_raised(outputs: Iterable[Any]) -> bool:
-    """Return whether every output is an exception."""
+    """Return whether every output is an exception; True for no outputs."""
     return all(isinstance(output, Raised) for output in outputs)
 
 
 def all_equal(outputs: Outputs) -> bool:
-    """Return whether all outputs are equal, by `same`."""
-    return all(same(outputs[0], output) for output in outputs)
+    """Return whether all outputs equal the first by `equal_outputs`; True for no outputs."""
+    return all(equal_outputs(outputs[0], output) for output in outputs)
 
 
-def same(left: Any, right: Any, deep: int = 4) -> bool:
-    """Return whether two outputs are equal, whatever their types; NaN equals NaN.
+def equal_outputs(left: Any, right: Any, deep: int = 4) -> bool:
+    """Return whether two outputs are equal; NaN equals NaN.
 
-    Objects without a comparison of their own are compared by their attributes, `deep` levels down,
-    and then by their reprs.
+    Arrays are compared by elements alone, other objects by ``==`` if they are of one type. Failing
+    that, objects of one type are compared by their attributes, `deep` levels down, all others by
+    repr.
     """
     try:
         with np.errstate(all="ignore"):
@@ -87,17 +87,17 @@ def same(left: Any, right: Any, deep: int = 4) -> bool:
     if left_fields is None or right_fields is None or type(left) is not type(right) or not deep:
         return safe_repr(left) == safe_repr(right)
     return left_fields.keys() == right_fields.keys() and all(
-        same(left_fields[key], right_fields[key], deep - 1) for key in left_fields
+        equal_outputs(left_fields[key], right_fields[key], deep - 1) for key in left_fields
     )
 
 
 class IteratorElements(list[Any]):
-    """The elements that were read out of an iterator, in its order."""
+    """A list of the elements that were read out of an iterator, in its order."""
 
     kind = "iterator"
-    """Its type."""
-    goes_on = False
-    """Whether it had more than is read."""
+    """The name of the iterator's type."""
+    has_more = False
+    """Whether the iterator had more elements than were read."""
 
     def __repr__(self) -> str:
         return f"<{self.kind} {super().__repr__()}>"
@@ -105,14 +105,14 @@ class IteratorElements(list[Any]):
 
 @lru_cache(maxsize=512)
 def is_iterator(kind: Any) -> bool:
-    """Return whether objects of this type are iterators, or views of a dictionary."""
+    """Return whether objects of a type are iterators, or views of a dictionary."""
     return issubclass(kind, Iterator | KeysView | ValuesView | ItemsView)
 
 
 def read_out(output: Any) -> Any:
-    """Return an output; of an iterator, its first `MAX_ELEMENTS` elements, which uses it up.
+    """Return an output; in place of an iterator, read and return its first `MAX_ELEMENTS` elements.
 
-    An exception while it is read is the last element.
+    Reading uses the iterator up. An exception, or SystemExit, while reading is the last element.
     """
     kind: Any = type(output)
     if not is_iterator(kind):
@@ -124,22 +124,23 @@ def read_out(output: Any) -> Any:
             read.append(copy.copy(element) if type(element) in (np.ndarray, list) else element)
     except (Exception, SystemExit) as error:
         read.append(Raised.of(error))
-    read.goes_on = len(read) > MAX_ELEMENTS
+    read.has_more = len(read) > MAX_ELEMENTS
     del read[MAX_ELEMENTS:]
     return read
 
 
-def was_cut(output: Any) -> bool:
-    """Return whether an output was read out of an iterator with more than `MAX_ELEMENTS`."""
-    return isinstance(output, IteratorElements) and output.goes_on
+def is_cut(output: Any) -> bool:
+    """Return whether an output was read out of an iterator that had more elements."""
+    return isinstance(output, IteratorElements) and output.has_more
 
 
 @lru_cache(maxsize=512)
-def opens(kind: Any) -> bool:
-    """Return whether objects of this type are read attribute by attribute.
+def is_read_by_attributes(kind: Any) -> bool:
+    """Return whether objects of a type are read attribute by attribute.
 
-    Not objects that can be called, members of enumerations, exceptions, nor objects of the standard
-    library, but for those made to hold attributes.
+    False for callables, members of enumerations, modules, types, exceptions, objects without
+    attributes of their own, and objects of the standard library except for those of `types` and
+    `argparse`.
     """
     if issubclass(kind, type | ModuleType | enum.Enum | BaseException) or "__call__" in dir(kind):
         return False
@@ -154,12 +155,12 @@ _OPEN_MODULES = ("types", "argparse")
 
 
 def attributes(instance: Any) -> dict[str, Any] | None:
-    """Return the attributes of an object by name, private ones too; None for objects without.
+    """Return the attributes of an object by sorted name, private ones too.
 
-    None also for types that are not read by attributes: see `opens`.
+    None for objects without attributes, and for types that are not `is_read_by_attributes`.
     """
     kind: Any = type(instance)
-    if not opens(kind):
+    if not is_read_by_attributes(kind):
         return None
     fields: dict[str, Any] = {}
     for base in kind.__mro__:
@@ -173,9 +174,9 @@ def attributes(instance: Any) -> dict[str, Any] | None:
 
 
 _OF_TYPES = ("__module__", "__doc__", "__qualname__")
-"""What some objects, such as `pandas.NA`, say of their type: no data."""
+"""Attributes of some objects, such as `pandas.NA`, that describe the type and are no data."""
 
 
 def _is_mangled(name: str) -> bool:
-    """Return whether Python prefixes this name with that of the class."""
+    """Return whether Python prefixes an attribute's name with the name of its class."""
     return name.startswith("__") and not name.endswith("__")

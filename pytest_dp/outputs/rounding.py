@@ -225,7 +225,7 @@ def merge_clusters(table: Table, near: Merging) -> Table:
         return table
     numbers = table.numbers.copy()
     for place, known in near:
-        leaves = table.having(place)[1]
+        leaves = table.find_leaves(place)[1]
         numbers[leaves] = known.replace_by_values(numbers[leaves])
     return replace(table, numbers=numbers)
 
@@ -234,7 +234,7 @@ def merge_clusters(table: Table, near: Merging) -> Table:
 class WholeOutputs:
     """A set of whole outputs, recognised by their hashes."""
 
-    marks: tuple[int, ...]
+    known_hashes: tuple[int, ...]
     """The hashes, in increasing order."""
     near: Merging = field(default=(), compare=False)
     """Clusters of numbers that count as equal."""
@@ -254,18 +254,18 @@ class WholeOutputs:
     @property
     def width(self) -> int:
         """How many codes there are; the last code is for outputs that are not in the set."""
-        return len(self.marks) + 1
+        return len(self.known_hashes) + 1
 
     def codes(self, table: Table) -> Ints:
         """Return the position of each output in the set, shape (n,); for others, its size."""
         found = hashes(merge_clusters(table, self.near), self.typed)
-        at = np.searchsorted(self.marks, found)
-        same = np.append(self.marks, 0)[at] == found
-        return np.where(same & (at < len(self.marks)), at, len(self.marks))
+        at = np.searchsorted(self.known_hashes, found)
+        same = np.append(self.known_hashes, 0)[at] == found
+        return np.where(same & (at < len(self.known_hashes)), at, len(self.known_hashes))
 
     def mask(self, table: Table) -> Bools:
         """Return which outputs are in the set, shape (n,)."""
-        return self.codes(table) < len(self.marks)
+        return self.codes(table) < len(self.known_hashes)
 
 
 def find_recurring(counts: Ints, share: float) -> Bools:

@@ -41,7 +41,8 @@ from pytest_dp.outputs.leaves import (
 _Words = npt.NDArray[np.uint64]
 
 HASHES = "hashes"
-"""Where an extract has the bits of the hashes of its outputs, among its results."""
+"""The key in `Table.results` of an extract under which the hashes of its outputs stand, as
+floats."""
 _NAN = np.uint64(0x7FF8000000000000)
 """Given: the bits of NaN, of which there are many, as of one."""
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -50,12 +51,13 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 @dataclass(frozen=True)
 class Table:
-    """The leaves of many outputs, output after output.
+    """A table of the leaves of many outputs: numbers, and codes of categories, output after output.
 
-    Nothing here may be changed in place: arrays can be views of one another, or of `raw`.
+    Change nothing in place: arrays may be views of one another, or of `raw`.
     """
 
     structures: list[Structure]
+    """The different structures of the outputs."""
     structure: Ints
     """Which structure each output has, shape (n,)."""
     offsets: Ints
@@ -72,7 +74,7 @@ class Table:
     """The form of each output, a tuple of aspects (see `containers.Aspect`); None where it is not
     known."""
     raw: Outputs
-    """The outputs themselves."""
+    """The outputs themselves; empty for an extract."""
 
     def __len__(self) -> int:
         return len(self.structure)
@@ -101,66 +103,60 @@ class Table:
 
     @cached_property
     def results(self) -> dict[Hashable, tuple[Floats, Ints]]:
-        """Cache of the columns of features that take long, and of all features of an extract."""
+        """A cache of the columns of features that take long; in an extract, all that is left."""
         return {}
 
     @cached_property
     def readings(self) -> dict[Any, Any]:
-        """Cache of what readers of outputs compute from the categories."""
+        """A cache of what readers compute from categories, shared with parts of the table."""
         return {}
 
     @property
     def is_extract(self) -> bool:
-        """True if the outputs are gone, and only the columns of some features are left."""
+        """True if the table holds no outputs and no leaves, only the columns of some features."""
         return self.structures == [EXTRACT]
 
     @property
     def is_typed(self) -> bool:
-        """True if types of numbers and forms are known, and so may tell outputs apart."""
+        """True if types of numbers, or forms, are known, so that they distinguish outputs."""
         return self.forms.names != (None,)
 
     def leaf(self, place: str) -> tuple[Floats, Ints]:
-        """Return numbers and codes of the leaves at a place, shape (n,); absent where none is."""
+        """Return numbers and codes at a place, shape (n,) each; absent without a leaf there."""
         if len(self.structures) == 1 and place in self.structures[0].position:
             part = slice(self.structures[0].position[place], None, len(self.structures[0].places))
             return self.numbers[part], self.codes[part]
-        return self._at(*self.having(place))
+        return self._fill_rows(*self.find_leaves(place))
 
     def last(self) -> tuple[Floats, Ints]:
-        """Return numbers and codes of the last leaf of flat outputs; absent for other outputs."""
+        """Return numbers and codes of the last leaf of flat outputs; absent for all others."""
         flat = np.array([s.is_flat and len(s.places) > 0 for s in self.structures], dtype=bool)
         rows = np.flatnonzero(flat[self.structure]) if len(self) else np.zeros(0, np.int64)
-        return self._at(rows, self.offsets[rows + 1] - 1)
+        return self._fill_rows(rows, self.offsets[rows + 1] - 1)
 
-    def having(self, place: str) -> tuple[Ints, Ints]:
-        """Return which outputs have a leaf at a place, and the position of it among all leaves."""
+    def find_leaves(self, place: str) -> tuple[Ints, Ints]:
+        """Return the rows of outputs with a leaf at a place, and its index among all leaves."""
         position = np.array([s.position.get(place, -1) for s in self.structures], np.int64)
         rows = np.flatnonzero(position[self.structure] >= 0)
         return rows, self.offsets[rows] + position[self.structure[rows]]
 
-    def _at(self, rows: Ints, leaves: Ints) -> tuple[Floats, Ints]:
-        """Return numbers and codes, shape (n,) each: those of `leaves` for the outputs in `rows`.
-
-        Absent for all other outputs.
-        """
+    def _fill_rows(self, rows: Ints, leaves: Ints) -> tuple[Floats, Ints]:
+        """Return numbers and codes, shape (n,): those of `leaves` in `rows`, elsewhere absent."""
         numbers, codes = np.full(len(self), np.nan), np.full(len(self), ABSENT)
         numbers[rows], codes[rows] = self.numbers[leaves], self.codes[leaves]
         return numbers, codes
 
-    def typed(self, place: str) -> Ints:
-        """Return the positions in `types.names` of the types of the numbers at a place, shape (n,).
-
-        0 where there is no number.
-        """
+    def number_types(self, place: str) -> Ints:
+        """Return the index in `types.names` of the type of each number at a place; 0 for none."""
         types = np.zeros(len(self), np.int64)
-        rows, leaves = self.having(place)
+        rows, leaves = self.find_leaves(place)
         types[rows] = self.types.which[leaves]
         return types
 
     def matrix(self, rows: Ints) -> tuple[list[str], Floats, Ints]:
-        """Return all places, and numbers and codes there, of shape (rows, places) each.
+        """Return all places, and numbers and codes of some outputs, shape (rows, places) each.
 
-        Absent where an output has no leaf.
+        `rows` are positions of outputs. NaN and `ABSENT` stand where an output has no leaf.
         """
         if len(self.structures) == 1:
             places = list(self.structures[0].places)
@@ -183,20 +179,20 @@ class Table:
         return places, numbers, codes
 
     def rows(self, mask: Bools) -> Table:
-        """Return the table of the outputs for which a mask of shape (n,) holds."""
+        """Return the table of the outputs for which a mask of shape (n,) is true."""
         keep = np.flatnonzero(mask)
         if len(self.structures) == 1:
             width = len(self.structures[0].places)
-            return self._part(keep, (keep[:, None] * width + np.arange(width)).reshape(-1))
-        return self._part(keep, np.flatnonzero(mask[self.owner]))
+            return self._select(keep, (keep[:, None] * width + np.arange(width)).reshape(-1))
+        return self._select(keep, np.flatnonzero(mask[self.owner]))
 
     def between(self, start: int, stop: int) -> Table:
-        """Return the table of the outputs from `start` to before `stop`, as views of this one."""
+        """Return a table of the outputs from `start` to before `stop`; its arrays are views."""
         ends = slice(*self.offsets[[start, stop]].tolist())
-        return self._part(slice(start, stop), ends)
+        return self._select(slice(start, stop), ends)
 
-    def _part(self, keep: Ints | slice, leaves: Ints | slice) -> Table:
-        """Return the table of some outputs and their leaves; it shares the caches of this one."""
+    def _select(self, keep: Ints | slice, leaves: Ints | slice) -> Table:
+        """Return a table of some outputs and their leaves, with their cached results."""
         raw: Outputs = ()  # of an extract
         if isinstance(keep, slice) or isinstance(self.raw, np.ndarray):
             raw = self.raw[keep]  # type: ignore[index]
@@ -220,12 +216,12 @@ class Table:
         return part
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        """Reduce the table to its outputs, which another process tabulates; keep an extract."""
+        """Reduce the table to its outputs, to be tabulated again; an extract as a whole."""
         return super().__reduce_ex__(protocol) if self.is_extract else (tabulate, (self.raw,))
 
 
 def tabulate(outputs: Outputs) -> Table:
-    """Return the table of outputs of any kind. An array has one output for each row."""
+    """Return the table of outputs of any kind; of an array, each row is one output."""
     if isinstance(outputs, np.ndarray):
         if _in_floats(outputs):
             return _array_table(outputs, outputs, UNKNOWN, None)
@@ -238,9 +234,10 @@ def tabulate(outputs: Outputs) -> Table:
 
 
 def concatenate(tables: Sequence[Table]) -> Table:
-    """Return the table of all outputs of several tables, as `tabulate` would make it.
+    """Return the table of all outputs of several tables, one after the other.
 
-    Only arrays are taken apart again, which takes no time. Results that all tables have are kept.
+    A single table is returned itself. Only arrays are tabulated again. Cached results stay if all
+    tables have them.
     """
     if len(tables) == 1:
         return tables[0]
@@ -274,32 +271,29 @@ def concatenate(tables: Sequence[Table]) -> Table:
 
 
 def _new_codes(levels: dict[Category, int], others: dict[Category, int]) -> Ints:
-    """Return the codes in `others` of: absent, number, and each level of `levels`.
-
-    Adds levels that are missing to `others`.
-    """
+    """Add missing levels to `others`; return the codes there of absent, number and `levels`."""
     return np.array([ABSENT, NUMBER, *(others.setdefault(level, len(others)) for level in levels)])
 
 
 def _recode(columns: Sequence[Ints], new_codes: list[Ints]) -> Ints:
-    """Return the codes of several tables as one column.
-
-    `new_codes` are those of `_new_codes`, for each table.
-    """
+    """Return the codes of several tables as one column, each translated by its `_new_codes`."""
     if all(map(are_all_numbers, columns)):
         return all_numbers(sum(map(len, columns)))
     return np.concatenate([new[codes + 2] for codes, new in zip(columns, new_codes, strict=True)])
 
 
 def _in_floats(array: npt.NDArray[Any]) -> bool:
-    """Return whether floats hold all elements of an array, at least nearly."""
+    """Return whether elements are Booleans, floats, or integers below `MAX_EXACT` in size."""
     if array.dtype.kind in "iu" and array.dtype.itemsize > 4 and array.size:
         return bool(array.max() < MAX_EXACT and array.min() > -MAX_EXACT)
     return array.dtype.kind in "biuf"
 
 
 def _arrays_table(outputs: Outputs) -> Table | None:
-    """Return the table of arrays of one shape and numeric type; None for all other arrays."""
+    """Return the table of arrays of one shape and numeric type.
+
+    None for other arrays: without axes, with several shapes or types, or with too large integers.
+    """
     shapes = {(output.shape, output.dtype) for output in outputs}
     shape, dtype = next(iter(shapes))
     if len(shapes) > 1 or not shape or dtype.kind not in "biuf":
@@ -313,9 +307,9 @@ def _arrays_table(outputs: Outputs) -> Table | None:
 
 
 def _array_table(array: npt.NDArray[Any], raw: Outputs, number: str, form: Hashable) -> Table:
-    """Return the table of the rows of an array, whose numbers are of the type `number`.
+    """Return the table of the rows of an array of Booleans or numbers.
 
-    `raw` are the outputs, and `form` is their form.
+    `raw` are the outputs, `number` is the name of the type of their numbers, `form` their form.
     """
     n, flat = len(array), array.reshape(-1)
     structure = SCALAR if array.ndim == 1 else of_shape(array.shape[1:])
@@ -339,21 +333,23 @@ def _array_table(array: npt.NDArray[Any], raw: Outputs, number: str, form: Hasha
 
 
 def hashes(table: Table, typed: bool = True) -> Ints:
-    """Return a 64-bit hash of each output, shape (n,): equal for equal outputs.
+    """Return a 64-bit hash of each output, shape (n,): equal for equal outputs, in any process.
 
-    Equal outputs have containers of the same types, and at the same places equal numbers of the
-    same type, or the same categories; 0.0 equals -0.0, and NaN itself. Without `typed`, types of
-    numbers and forms do not count.
+    Equal outputs have containers of the same types, and at each place equal numbers of the same
+    type, or the same category; 0.0 equals -0.0, and NaN equals NaN. Without `typed`, types of
+    numbers and forms do not count. An extract returns the hashes that it was made with.
     """
     if HASHES in table.results:
         return table.results[HASHES][0].view(np.int64)
     typed = typed and table.is_typed
-    leaves = _mix(_contents(table, typed))
-    structures = _hashes([(s.kind, s.length if s.is_flat else s.places) for s in table.structures])
+    leaves = _mix(_leaf_words(table, typed))
+    structures = _hash_reprs(
+        [(s.kind, s.length if s.is_flat else s.places) for s in table.structures]
+    )
     words: _Words = structures[table.structure]
     if typed and any(table.forms.names):
-        forms = [_hashes([form])[0] if form else np.uint64(0) for form in table.forms.names]
-        words += _by_item(np.array(forms, dtype=np.uint64), table.forms)
+        forms = [_hash_reprs([form])[0] if form else np.uint64(0) for form in table.forms.names]
+        words += _word_of_each(np.array(forms, dtype=np.uint64), table.forms)
     leaves += (table.positions + 1).astype(np.uint64) * _GOLDEN
     nonempty = table.sizes > 0
     if nonempty.any():
@@ -361,26 +357,26 @@ def hashes(table: Table, typed: bool = True) -> Ints:
     return words.view(np.int64)
 
 
-def _contents(table: Table, typed: bool) -> _Words:
+def _leaf_words(table: Table, typed: bool) -> _Words:
     """Return 64 bits for the content of each leaf: equal for equal leaves."""
     bits = (table.numbers + 0.0).view(np.uint64)  # turns -0.0 into 0.0
     bits[np.isnan(table.numbers)] = _NAN
     if typed:
-        bits += _by_item(_hashes(list(table.types.names)), table.types)
+        bits += _word_of_each(_hash_reprs(list(table.types.names)), table.types)
     if table.levels:
         levels = np.zeros(max(table.levels.values()) + 2, dtype=np.uint64)
-        levels[list(table.levels.values())] = _hashes(list(table.levels))
+        levels[list(table.levels.values())] = _hash_reprs(list(table.levels))
         bits = np.where(table.codes == NUMBER, bits, levels[table.codes])  # -1 is the last one
     return bits
 
 
-def _by_item(words: _Words, named: Named) -> Any:
-    """Return the word of each item's name; a single word if all items have one name."""
+def _word_of_each(words: _Words, named: Named) -> Any:
+    """Return the word of each item's name, shape (n,); a single word for a single name."""
     return words[0] if len(words) == 1 else words[named.which]
 
 
 def _mix(words: _Words) -> _Words:
-    """Return 64-bit words mapped one to one onto words that look random. Changes its argument.
+    """Overwrite 64-bit words by words that look random, one to one, and return them.
 
     Source: the finalizer of Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators",
     OOPSLA 2014, with the constants of SplitMix64.
@@ -393,8 +389,8 @@ def _mix(words: _Words) -> _Words:
     return words
 
 
-def _hashes(objects: list[Any]) -> _Words:
-    """Return 64-bit hashes of the reprs of objects, which are the same in any process."""
+def _hash_reprs(objects: list[Any]) -> _Words:
+    """Return a 64-bit hash of each object's repr, equal in any process."""
     texts = [repr(item).encode(errors="backslashreplace") for item in objects]
     digests = [blake2b(text, digest_size=8).digest() for text in texts]
     return np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64)

@@ -78,14 +78,14 @@ class UserFunction:
         """Call the function for each output that is no exception; return as `columns` does."""
         numbers = np.full((len(table), 1 if self.width is None else self.width), np.nan)
         codes = np.full(len(table), ABSENT)
-        for row in _outputs(table):
+        for row in _rows_without_exceptions(table):
             width, values = _call_on_output(self.function, table.raw[row])
             if width != self.width:
                 _refuse(
                     self.function,
                     f"returned {on_one_line(values if width is not None else values[0])} for the "
-                    f"output {on_one_line(table.raw[row])}, which is {_so_many(width)}, but "
-                    f"{_so_many(self.width)} for another output. {_ALLOWED}",
+                    f"output {on_one_line(table.raw[row])}, which is {_count_text(width)}, but "
+                    f"{_count_text(self.width)} for another output. {_ALLOWED}",
                 )
             numbers[row], codes[row] = [as_float(value) for value in values], NUMBER
         return numbers, codes
@@ -100,7 +100,7 @@ def user_features(
     the function raises, gives anything but numbers, or not as many for every output; so do the
     columns of these features, for other tables.
     """
-    rows = _outputs(table)
+    rows = _rows_without_exceptions(table)
     if not rows:
         return []
     wrapped = UserFunction(function, _call_on_output(function, table.raw[rows[0]])[0])
@@ -126,7 +126,7 @@ def function_name(function: Callable[..., Any]) -> str:
     return str(getattr(inner, "__name__", type(inner).__name__))
 
 
-def _outputs(table: Table) -> list[int]:
+def _rows_without_exceptions(table: Table) -> list[int]:
     """Return the rows of outputs that are no exceptions."""
     if isinstance(table.raw, np.ndarray):
         return list(range(len(table)))
@@ -158,7 +158,7 @@ def _call_on_output(
     return len(numbers) if is_sequence else None, numbers
 
 
-def _so_many(width: int | None) -> str:
+def _count_text(width: int | None) -> str:
     """Return as text how many numbers a function gives."""
     return "a single number" if width is None else f"a sequence of {width}"
 
@@ -194,7 +194,7 @@ class Targeted:
             f"rows that agree with the record in {', '.join(self._column_names(subset))}"
             for subset in self.subsets
         ]
-        moments = [f"{what} of {_text(name)}" for name in self._numbers for what in MOMENTS]
+        moments = [f"{what} of {_column_text(name)}" for name in self._numbers for what in MOMENTS]
         return [
             "agreement with the record",
             "distance of the closest row to the record",
@@ -211,7 +211,7 @@ class Targeted:
 
     def _column_names(self, subset: Bools) -> list[str]:
         """Return the names of a subset of columns, the first `MAX_NAMED` and how many more."""
-        named = [_text(name) for name, yes in zip(self.names, subset, strict=True) if yes]
+        named = [_column_text(name) for name, yes in zip(self.names, subset, strict=True) if yes]
         more = [f"{len(named) - MAX_NAMED} more"] if len(named) > MAX_NAMED else []
         return named[:MAX_NAMED] + more
 
@@ -262,7 +262,7 @@ class Targeted:
         return np.stack(agrees, axis=1), np.stack(apart, axis=1)
 
 
-def _text(name: Hashable) -> str:
+def _column_text(name: Hashable) -> str:
     """Return the name of a column as text; of a position, in brackets."""
     return f"[{name}]" if isinstance(name, int) else str(name)
 
@@ -282,7 +282,7 @@ def target_record(without: Any, record: dict[Hashable, Any], seed: int) -> Targe
         [len(np.unique(c)) <= MAX_CATEGORIES if c.dtype != object else True for c in cells.values()]
     )
     room = np.where(few, 0.0, CLOSE * scale)
-    subsets = _subsets(len(names), np.random.default_rng(seed))
+    subsets = _draw_subsets(len(names), np.random.default_rng(seed))
     bare = Targeted(names, target, room, scale, subsets, np.zeros(len(subsets)))
     agrees, _ = bare.compare_cells(cells)
     return Targeted(names, target, room, scale, subsets, bare.count_rows(agrees) / len(agrees))
@@ -295,7 +295,7 @@ def _deviation(column: Any, value: Any) -> float:
     return float(np.nanstd(column)) or 1.0
 
 
-def _subsets(width: int, random: np.random.Generator) -> Bools:
+def _draw_subsets(width: int, random: np.random.Generator) -> Bools:
     """Return different subsets of columns: all, each alone, and random ones of every size.
 
     They have the shape (subsets, columns).

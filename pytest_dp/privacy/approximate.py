@@ -248,11 +248,11 @@ class _Functional(Curve):
 
     @property
     def label(self) -> str:
-        return self.name + _times(self.scale) if self.name else repr(self)
+        return self.name + _scale_suffix(self.scale) if self.name else repr(self)
 
     def __repr__(self) -> str:
-        arguments = f"{_name(self.function)}{name_argument(self.name)}"
-        return f"{type(self).__name__}({arguments}){_times(self.scale)}"
+        arguments = f"{_function_name(self.function)}{name_argument(self.name)}"
+        return f"{type(self).__name__}({arguments}){_scale_suffix(self.scale)}"
 
     def __str__(self) -> str:
         return f"guarantee={self!r}"
@@ -298,7 +298,7 @@ class PrivacyProfile(_Functional):
     def __str__(self) -> str:
         if self.scale == 1:
             return super().__str__()
-        times, name = f"{self.scale * (1 + 1e-4):.6g}", _name(self.function)
+        times, name = f"{self.scale * (1 + 1e-4):.6g}", _function_name(self.function)
         return f"guarantee=PrivacyProfile(lambda eps: {times} * {name}(eps / {times}))"
 
 
@@ -326,14 +326,14 @@ class TradeOff(_Functional):
         return Region.below(*lines_above(np.array(q), p)).sticks()
 
 
-def _name(function: Callable[[float], float]) -> str:
+def _function_name(function: Callable[[float], float]) -> str:
     """Return the name of a function for texts; ``f`` for a lambda."""
     if isinstance(function, _Repeated):
-        return f"{function.k} x {_name(function.of.function)}"
+        return f"{function.k} x {_function_name(function.of.function)}"
     name = getattr(function, "__name__", type(function).__name__)
     return "f" if name == "<lambda>" else str(name)
 
 
-def _times(scale: float) -> str:
+def _scale_suffix(scale: float) -> str:
     """Return a scale as a suffix of a label; empty for 1."""
     return "" if scale == 1 else f"-times={scale:g}"

@@ -88,31 +88,31 @@ def smallest_claim(claim: Guarantee, parts: Parts) -> Guarantee:
         raise ClaimError("A composition needs parts, each of them at least once.")
     met = _ROUNDING
     if isinstance(claim, RenyiDP):
-        return _compose_renyi(claim, parts)
+        return _sum_renyi_bounds(claim, parts)
     if isinstance(claim, ApproximateDP):
-        value, met = _eps(claim.delta, parts)
+        value, met = _smallest_eps(claim.delta, parts)
     elif isinstance(claim, ZeroConcentratedDP):
         kept = [(without_leak(part) if claim.delta else part, times) for part, times in parts]
         value = math.fsum(times * smallest_rho(part) for part, times in kept)
-        if _leak(parts) > claim.delta * _ROUNDING:
-            raise ClaimError(_no_such_claim(claim, parts))
+        if _leak_probability(parts) > claim.delta * _ROUNDING:
+            raise ClaimError(_describe_no_claim(claim, parts))
     elif isinstance(claim, GaussianDP):
         value = _smallest_mu(parts)
     else:
-        value, met = _scale(claim, parts), max(_profile(parts)[1], _ACCURACY)
+        value, met = _smallest_scale(claim, parts), max(_compose_deltas(parts)[1], _ACCURACY)
     if claim.claimed / met <= value <= claim.claimed * met:
         return claim
     if not value <= (LARGEST_EPS if isinstance(claim, ApproximateDP) else sys.float_info.max):
-        raise ClaimError(_no_such_claim(claim, parts))
+        raise ClaimError(_describe_no_claim(claim, parts))
     return claim.at(value)
 
 
 def compose_profile(parts: Parts) -> PrivacyProfile:
     """Return the privacy profile that parts add up to, which holds for every eps."""
-    return PrivacyProfile(_profile(parts)[0])
+    return PrivacyProfile(_compose_deltas(parts)[0])
 
 
-def _compose_renyi(claim: RenyiDP, parts: Parts) -> Guarantee:
+def _sum_renyi_bounds(claim: RenyiDP, parts: Parts) -> Guarantee:
     """Return the sums of divergences at the orders of a claim; the claim if it equals them."""
     sums = {
         order: math.fsum(times * part.renyi_at(order) for part, times in parts)
@@ -120,7 +120,7 @@ def _compose_renyi(claim: RenyiDP, parts: Parts) -> Guarantee:
     }
     unknown = [order for order, total in sums.items() if total == math.inf]
     if unknown:
-        raise ClaimError(_no_such_claim(claim, parts, f" at order {unknown[0]:g}"))
+        raise ClaimError(_describe_no_claim(claim, parts, f" at order {unknown[0]:g}"))
     most = max(sums[order] / bound for order, bound in claim.bounds)
     if 1 / _ROUNDING <= most <= _ROUNDING:
         return claim
@@ -129,11 +129,11 @@ def _compose_renyi(claim: RenyiDP, parts: Parts) -> Guarantee:
     return RenyiDP(tuple((order, total / most) for order, total in sums.items()), scale=most)
 
 
-def _no_such_claim(claim: Guarantee, parts: Parts, where: str = "") -> str:
+def _describe_no_claim(claim: Guarantee, parts: Parts, where: str = "") -> str:
     """Return the message of the error that parts add up to no claim of a notion."""
     shown = ", ".join(f"{times} x ({part})" if times > 1 else f"({part})" for part, times in parts)
     if isinstance(claim, ApproximateDP):
-        floor = _leak(parts)
+        floor = _leak_probability(parts)
         least = f" Their leaks alone add up to delta={floor:.3g}." if floor > claim.delta else ""
         return (
             f"The parts {shown} add up to no eps with delta={claim.delta!r} of at most "
@@ -162,12 +162,12 @@ def _smallest_mu(parts: Parts) -> float:
     return math.sqrt(math.fsum(squares))
 
 
-def _scale(claim: Guarantee, parts: Parts) -> float:
+def _smallest_scale(claim: Guarantee, parts: Parts) -> float:
     """Return the smallest multiple of a claim that allows all that parts add up to.
 
     Infinite above 1e6.
     """
-    whole, _ = _profile(parts)
+    whole, _ = _compose_deltas(parts)
 
     def is_met(scale: float) -> bool:
         eps, delta = claim.at(scale).region.sticks()
@@ -185,7 +185,7 @@ def _scale(claim: Guarantee, parts: Parts) -> float:
     return bracket(is_met, low, high, relative=1e-4)[1]
 
 
-def _eps(delta: float, parts: Parts) -> tuple[float, float]:
+def _smallest_eps(delta: float, parts: Parts) -> tuple[float, float]:
     """Return the smallest eps that parts add up to beside delta, and its relative accuracy.
 
     Infinite if there is none.
@@ -197,19 +197,19 @@ def _eps(delta: float, parts: Parts) -> tuple[float, float]:
         basic = math.fsum(times * eps for eps, times in losses)
     if not delta:
         return basic, _ROUNDING
-    profile, met = _profile(parts)
+    profile, met = _compose_deltas(parts)
     high = min(basic, 2 * LARGEST_EPS)
     if profile(high) > delta:
         return basic, _ROUNDING
     return bracket(lambda eps: profile(eps) <= delta, 0.0, high, relative=1e-9)[1], met
 
 
-def _profile(parts: Parts) -> tuple[Callable[[float], float], float]:
+def _compose_deltas(parts: Parts) -> tuple[Callable[[float], float], float]:
     """Return a function from eps to the smallest known delta of all parts, and its accuracy.
 
     The accuracy is a relative one, of the eps at a delta.
     """
-    leak = _leak(parts) * (1 + 1e-15)
+    leak = _leak_probability(parts) * (1 + 1e-15)
     without_leaks = [(without_leak(part), times) for part, times in parts]
     coins = [(part.eps, times) for part, times in without_leaks if part.eps]
     rest = _merge_additive_parts(
@@ -220,11 +220,11 @@ def _profile(parts: Parts) -> tuple[Callable[[float], float], float]:
     if len(rest) == 1 and rest[0][1] == 1 and not coins:
         bounds.append(rest[0][0])  # of which all is known
     else:
-        bounds.append(_region(coins, rest))
+        bounds.append(_compose_regions(coins, rest))
         met = _ACCURACY if rest or len({eps for eps, _ in coins}) > 1 else _ROUNDING
     if any(isinstance(part, TradeOff) for part, _ in rest):
         met = _OF_TRADEOFFS
-    if rest and (by_divergence := _by_divergence(without_leaks)):
+    if rest and (by_divergence := _guarantee_by_divergences(without_leaks)):
         bounds.append(by_divergence)
 
     def delta_at(eps: float) -> float:
@@ -243,21 +243,21 @@ def without_leak(part: Guarantee) -> Guarantee:
     return ApproximateDP(part.eps) if isinstance(part, ApproximateDP) else part
 
 
-def _leak(parts: Parts) -> float:
+def _leak_probability(parts: Parts) -> float:
     """Return the probability that at least one part leaks; each does with its delta."""
     return -math.expm1(math.fsum(times * math.log1p(-part.delta) for part, times in parts))
 
 
-def _by_divergence(parts: Parts) -> Guarantee | None:
+def _guarantee_by_divergences(parts: Parts) -> Guarantee | None:
     """Return the guarantee of the summed divergences; None unless all parts bound them."""
     rho = math.fsum(times * smallest_rho(part) for part, times in parts)
     if rho < math.inf:
         return ZeroConcentratedDP(rho)
     orders = {order for part, _ in parts if isinstance(part, RenyiDP) for order, _ in part.bounds}
-    return _renyi(parts, orders)
+    return _sum_divergences(parts, orders)
 
 
-def _renyi(parts: Parts, orders: set[float]) -> RenyiDP | None:
+def _sum_divergences(parts: Parts, orders: set[float]) -> RenyiDP | None:
     """Return the sums of divergences at some orders; None if all sums are infinite."""
     sums = {
         order: math.fsum(times * part.renyi_at(order) for part, times in parts) for order in orders
@@ -266,7 +266,7 @@ def _renyi(parts: Parts, orders: set[float]) -> RenyiDP | None:
     return RenyiDP(finite) if finite else None
 
 
-def _region(coins: list[tuple[float, int]], rest: Parts) -> Region:
+def _compose_regions(coins: list[tuple[float, int]], rest: Parts) -> Region:
     """Return the region of the worst pairs of all parts, one after the other."""
     from pytest_dp.privacy.losses import Losses
 
@@ -290,7 +290,7 @@ def _merge_additive_parts(parts: Parts) -> list[tuple[Guarantee, int]]:
             merged.append((part, times))
     merged += [(ZeroConcentratedDP(rho), 1)] if rho else []
     merged += [(GaussianDP(math.sqrt(square)), 1)] if square else []
-    together = _renyi(renyi, {order for part, _ in renyi for order, _ in part.bounds})
+    together = _sum_divergences(renyi, {order for part, _ in renyi for order, _ in part.bounds})
     return merged + ([(together, 1)] if together else [])
 
 

@@ -52,9 +52,9 @@ class ZeroConcentratedDP(Curve):
         from pytest_dp.privacy.regions import Region, concentrated_tangents
 
         slopes, intercepts = concentrated_tangents(self.rho)
-        return Region.below(slopes, self._beside(intercepts) if self.delta else intercepts)
+        return Region.below(slopes, self._add_leak(intercepts) if self.delta else intercepts)
 
-    def _beside(self, delta: Number) -> Number:
+    def _add_leak(self, delta: Number) -> Number:
         """Return the delta of a hockey stick beside a leak, rounded up."""
         return (self.delta + (1 - self.delta) * delta) * (1 + FLOAT_ERROR)
 
@@ -74,7 +74,7 @@ class ZeroConcentratedDP(Curve):
         order = 1 + math.exp(bracket(rises, -25.0, 25.0, width=1e-14)[1])
         by_order = renyi_to_delta(order, order * self.rho, eps)
         if self.delta:
-            by_order = min(self._beside(by_order), 1.0)
+            by_order = min(self._add_leak(by_order), 1.0)
         return min(self.region.delta_at(eps), by_order)
 
     def renyi_at(self, order: float) -> float:
@@ -331,9 +331,9 @@ class RenyiDP(Curve):
         return 2
 
     @property
-    def _in_words(self) -> tuple[str, str]:
+    def _parameter_words(self) -> tuple[str, str]:
         alone = len(self.orders) == 1
-        return ("eps", f" at order {self.orders[0][0]:g}") if alone else super()._in_words
+        return ("eps", f" at order {self.orders[0][0]:g}") if alone else super()._parameter_words
 
-    def written(self, number: str) -> str:
-        return self.name or super().written(number)
+    def write_claim(self, number: str) -> str:
+        return self.name or super().write_claim(number)

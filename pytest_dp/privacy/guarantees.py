@@ -168,27 +168,29 @@ class Guarantee(ABC):
         return str(self).replace(", ", "-")
 
     @property
-    def _in_words(self) -> tuple[str, str]:
+    def _parameter_words(self) -> tuple[str, str]:
         """The name of the parameter, and the words behind its number."""
         return ("loss", " times the claim") if self.parameter == "scale" else (self.parameter, "")
 
-    def written(self, number: str) -> str:
+    def write_claim(self, number: str) -> str:
         """Return the claim as text, with its parameter as a number: ``eps = 1.0``."""
         if self.parameter == "scale":
             return self.label
-        return self.compared("=", number) + (f", delta = {self.delta:g}" if self.delta else "")
+        return self.write_comparison("=", number) + (
+            f", delta = {self.delta:g}" if self.delta else ""
+        )
 
-    def compared(self, sign: str, number: str) -> str:
+    def write_comparison(self, sign: str, number: str) -> str:
         """Return the parameter beside a number, as text: ``eps >= 1.3``.
 
         Of a curve: ``loss >= 1.3 times the claim``.
         """
-        name, behind = self._in_words
+        name, behind = self._parameter_words
         return f"{name} {sign} {number}{behind}"
 
     def text_of_range(self, low: str, high: str) -> str:
         """Return a range of the parameter as text, such as ``mu of 0.9 to 1.3``."""
-        name, behind = self._in_words
+        name, behind = self._parameter_words
         name = "a loss" if self.parameter in ("eps", "scale") else name
         return f"{name} of {low} to {high}{behind}"
 

@@ -93,7 +93,7 @@ class Losses:
             ):
                 step = sum(p.step * len(p.probabilities) for p in (left, right)) / MAX_POINTS
             left, right = left.with_step(step), right.with_step(step)
-        combined = Losses.trimmed if left.step and right.step else Losses
+        combined = Losses.trim if left.step and right.step else Losses
         return combined(
             left.start + right.start,
             step,
@@ -102,7 +102,7 @@ class Losses:
         )
 
     @classmethod
-    def trimmed(cls, start: float, step: float, p: Floats, infinite: float) -> Losses:
+    def trim(cls, start: float, step: float, p: Floats, infinite: float) -> Losses:
         """Return losses without the rarest ones, which only widen the lattice.
 
         Rounded to more: those above are taken to be infinite, those below to be the lowest that

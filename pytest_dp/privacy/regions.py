@@ -204,10 +204,10 @@ def _concentration(p: Floats, q: Floats) -> Floats:
         orders = np.exp(logs)
         return renyi(p, q, orders) / orders
 
-    return value(_smallest(lambda logs: -value(logs), np.zeros_like(widest), widest))
+    return value(_minimise_by_grids(lambda logs: -value(logs), np.zeros_like(widest), widest))
 
 
-def _smallest(function: Callable[[Floats], Floats], low: Floats, high: Floats) -> Floats:
+def _minimise_by_grids(function: Callable[[Floats], Floats], low: Floats, high: Floats) -> Floats:
     """Return about where functions are smallest in [low, high], elementwise, by four grids."""
     shares = np.linspace(0.0, 1.0, 25).reshape(-1, *(1,) * low.ndim)
     for _ in range(4):
@@ -284,7 +284,7 @@ def concentrated_tangents(rho: float) -> tuple[Floats, Floats]:
         order = np.maximum(np.exp(logs), 1 + MIN_ABOVE_ONE)
         return np.log(largest_coin(coarse, order, order * rho))
 
-    best = _smallest(log_largest, np.zeros_like(widest), widest)
+    best = _minimise_by_grids(log_largest, np.zeros_like(widest), widest)
     q = probabilities()
     order = np.maximum(np.exp(np.interp(np.log(q), np.log(coarse), best)), 1 + MIN_ABOVE_ONE)
     return tangents(q, order, order * rho)

@@ -88,22 +88,22 @@ def of_group(read: Guarantee, k: int) -> Guarantee:
     return grouped
 
 
-def _approximate(eps: Any, delta: Any) -> Guarantee:
+def _read_eps(eps: Any, delta: Any) -> Guarantee:
     """Return the guarantee of eps= and delta=; raises ClaimError."""
-    delta = _delta(delta)
+    delta = _read_delta(delta)
     if _is_number(eps) and eps == 0 and delta > 0:
         return ApproximateDP(0.0, delta)
-    return ApproximateDP(_positive("eps", eps, "1.0", LARGEST_EPS), delta)
+    return ApproximateDP(_read_positive("eps", eps, "1.0", LARGEST_EPS), delta)
 
 
-def _delta(delta: Any) -> float:
+def _read_delta(delta: Any) -> float:
     """Return delta as a float; raises ClaimError unless it is from 0 to below 1."""
     if not _is_number(delta) or not 0 <= delta < 1:
         raise invalid("delta", delta, "Allowed: a number from 0 to below 1, such as 1e-6.")
     return float(delta)
 
 
-def _positive(name: str, value: Any, example: str, limit: float) -> float:
+def _read_positive(name: str, value: Any, example: str, limit: float) -> float:
     """Return a parameter as a float; raises ClaimError unless it is above 0 and at most `limit`."""
     if not _is_number(value) or not 0 < value <= limit:
         unit = ", in nats" if name == "eps" else ""
@@ -116,7 +116,7 @@ def _positive(name: str, value: Any, example: str, limit: float) -> float:
     return float(value)
 
 
-def _area(auc: Any, _: Any) -> Guarantee:
+def _read_auc(auc: Any, _: Any) -> Guarantee:
     """Return the guarantee of auc=; raises ClaimError."""
     if not _is_number(auc) or not 0.5 < auc < 1:
         allowed = "a number above 0.5, as of a coin, and below 1, which every attack keeps"
@@ -124,7 +124,7 @@ def _area(auc: Any, _: Any) -> Guarantee:
     return AttackAUC(float(auc))
 
 
-def _of_value(value: Any, _: Any) -> Guarantee:
+def _read_value(value: Any, _: Any) -> Guarantee:
     """Return the guarantee of guarantee=, checked; raises ClaimError."""
     if not isinstance(value, Guarantee) or type(value) in _BY_NUMBER:
         number = f" Write eps={value!r}." if _is_number(value) else ""
@@ -143,7 +143,7 @@ def _of_value(value: Any, _: Any) -> Guarantee:
     return next(read for kind, read in _VALUES.items() if isinstance(value, kind))(value)
 
 
-def _renyi(given: RenyiDP) -> Guarantee:
+def _check_renyi(given: RenyiDP) -> Guarantee:
     """Return Rényi privacy with its orders checked and sorted; raises ClaimError."""
     allowed = (
         "Allowed: an order with its eps, RenyiDP({8: 0.5}), or several, {2: 0.1, 8: 0.5}; "
@@ -167,7 +167,7 @@ def _renyi(given: RenyiDP) -> Guarantee:
     return replace(given, orders=pairs)
 
 
-def _profile(profile: PrivacyProfile) -> Guarantee:
+def _check_profile(profile: PrivacyProfile) -> Guarantee:
     """Return a profile, checked; raises ClaimError if no mechanism has it.
 
     Both directions are taken together. A function is a profile exactly if it lies in [0, 1], falls,
@@ -194,7 +194,7 @@ def _profile(profile: PrivacyProfile) -> Guarantee:
     return profile
 
 
-def _tradeoff(tradeoff: TradeOff) -> Guarantee:
+def _check_tradeoff(tradeoff: TradeOff) -> Guarantee:
     """Return a trade-off function, checked; raises ClaimError if no mechanism has it."""
     from pytest_dp.privacy.regions import quantile_grid
 
@@ -242,19 +242,19 @@ def _check_probabilities(given: Guarantee, of: str, points: list[tuple[float, fl
 
 
 _READERS: Mapping[str, Callable[[Any, Any], Guarantee]] = {
-    "eps": _approximate,
+    "eps": _read_eps,
     "rho": lambda rho, delta: ZeroConcentratedDP(
-        _positive("rho", rho, "0.5", LARGEST_EPS), delta=_delta(delta)
+        _read_positive("rho", rho, "0.5", LARGEST_EPS), delta=_read_delta(delta)
     ),
-    "mu": lambda mu, _: GaussianDP(_positive("mu", mu, "1.0", _MAX_PARAMETERS["mu"])),
-    "guarantee": _of_value,
-    "auc": _area,
+    "mu": lambda mu, _: GaussianDP(_read_positive("mu", mu, "1.0", _MAX_PARAMETERS["mu"])),
+    "guarantee": _read_value,
+    "auc": _read_auc,
 }
 _BY_NUMBER = (ApproximateDP, ZeroConcentratedDP, GaussianDP)
 _VALUES: Mapping[type, Callable[[Any], Guarantee]] = {
-    RenyiDP: _renyi,
-    PrivacyProfile: _profile,
-    TradeOff: _tradeoff,
+    RenyiDP: _check_renyi,
+    PrivacyProfile: _check_profile,
+    TradeOff: _check_tradeoff,
 }
 
 
@@ -278,12 +278,12 @@ def zcdp_to_delta(rho: float, eps: float) -> float:
     float
         Rounded up, by at most 0.1 % while it is above 1e-20.
     """
-    return read_guarantee({"rho": rho}).delta_at(_checked_eps(eps))
+    return read_guarantee({"rho": rho}).delta_at(_check_eps(eps))
 
 
 def zcdp_to_eps(rho: float, delta: float) -> float:
     """Return the eps beside delta that follows from rho-zCDP: the inverse of `zcdp_to_delta`."""
-    return read_guarantee({"rho": rho}).eps_at(_checked_delta(delta))
+    return read_guarantee({"rho": rho}).eps_at(_check_delta(delta))
 
 
 def rdp_to_delta(orders: Mapping[float, float], eps: float) -> float:
@@ -300,12 +300,12 @@ def rdp_to_delta(orders: Mapping[float, float], eps: float) -> float:
     eps : float
         At least 0.
     """
-    return read_guarantee({"guarantee": RenyiDP(orders)}).delta_at(_checked_eps(eps))
+    return read_guarantee({"guarantee": RenyiDP(orders)}).delta_at(_check_eps(eps))
 
 
 def rdp_to_eps(orders: Mapping[float, float], delta: float) -> float:
     """Return the eps at delta that follows from Rényi privacy: the inverse of `rdp_to_delta`."""
-    return read_guarantee({"guarantee": RenyiDP(orders)}).eps_at(_checked_delta(delta))
+    return read_guarantee({"guarantee": RenyiDP(orders)}).eps_at(_check_delta(delta))
 
 
 def gdp_to_delta(mu: float, eps: float) -> float:
@@ -314,12 +314,12 @@ def gdp_to_delta(mu: float, eps: float) -> float:
     Balle, Wang, "Improving the Gaussian Mechanism for Differential Privacy", ICML 2018, Theorem 5.
     The Gaussian mechanism has ``mu = sensitivity / sigma``.
     """
-    return read_guarantee({"mu": mu}).delta_at(_checked_eps(eps))
+    return read_guarantee({"mu": mu}).delta_at(_check_eps(eps))
 
 
 def gdp_to_eps(mu: float, delta: float) -> float:
     """Return the eps at delta of mu-Gaussian privacy: the inverse of `gdp_to_delta`."""
-    return read_guarantee({"mu": mu}).eps_at(_checked_delta(delta))
+    return read_guarantee({"mu": mu}).eps_at(_check_delta(delta))
 
 
 def gaussian_sigma(eps: float, delta: float, sensitivity: float = 1.0) -> float:
@@ -378,14 +378,14 @@ def pure_to_gdp(eps: float) -> float:
     return -2 * NormalDist().inv_cdf(rare) * (1 + 1e-14) + 1e-15
 
 
-def _checked_eps(eps: float) -> float:
+def _check_eps(eps: float) -> float:
     """Return eps as a float; raises ClaimError unless it is from 0 to `2 * LARGEST_EPS`."""
     if not 0 <= eps <= 2 * LARGEST_EPS:
         raise ClaimError(f"Invalid eps={eps!r}. Allowed: from 0 to {2 * LARGEST_EPS:g}, in nats.")
     return float(eps)
 
 
-def _checked_delta(delta: float) -> float:
+def _check_delta(delta: float) -> float:
     """Return delta as a float; raises ClaimError unless it is from 0 to below 1."""
     if not 0 <= delta < 1:
         raise ClaimError(f"Invalid delta={delta!r}. Allowed: from 0 to below 1, such as 1e-6.")

@@ -105,7 +105,7 @@ class SharedNumbers:
         return f"{self.relation} has no noise: {who} use the same random numbers"
 
 
-def relations(places: list[str], numbers1: Floats, numbers2: Floats) -> list[NoiseRelation]:
+def find_relations(places: list[str], numbers1: Floats, numbers2: Floats) -> list[NoiseRelation]:
     """Return relations among numbers that hold on one input and distinguish it from the other.
 
     `numbers1` and `numbers2` are the numbers at the places in outputs on D and on D', shape
@@ -128,14 +128,16 @@ def relations(places: list[str], numbers1: Floats, numbers2: Floats) -> list[Noi
     return list(by_key.values())
 
 
-def without_noise(places: list[str], numbers1: Floats, numbers2: Floats) -> SharedNumbers | None:
+def find_noiseless_relation(
+    places: list[str], numbers1: Floats, numbers2: Floats
+) -> SharedNumbers | None:
     """Return the shortest relation that has no noise on either input; None if there is none.
 
-    Parameters are those of `relations`.
+    Parameters are those of `find_relations`.
     """
     found = []
     with np.errstate(all="ignore"):
-        for relation in relations(places, numbers1, numbers2):
+        for relation in find_relations(places, numbers1, numbers2):
             columns = [places.index(place) for place in relation.places]
             sides = [relation.weighted_sum(side[:, columns].T) for side in (numbers1, numbers2)]
             sides = [values[np.isfinite(values)] for values in sides]
@@ -276,10 +278,10 @@ class Remainder:
         return f"round({inner} % {self.step!r}, {self.decimals + 2})"
 
 
-def remainders(places: list[str], numbers1: Floats, numbers2: Floats) -> list[Remainder]:
+def find_remainders(places: list[str], numbers1: Floats, numbers2: Floats) -> list[Remainder]:
     """Return remainders that most outputs on one input leave, and few on the other.
 
-    Parameters are those of `relations`. Of each place, the remainder of the largest divisor.
+    Parameters are those of `find_relations`. Of each place, the remainder of the largest divisor.
     """
     by_place: dict[str, Remainder] = {}
     with np.errstate(all="ignore"):
@@ -326,6 +328,6 @@ def noise_trace_features(sample: Sample) -> list[Feature]:
     """Return relations and remainders; none unless many features can be weighed."""
     if not sample.many or sample.sides is None:
         return []
-    related = [Feature(str(one), "relation", one) for one in relations(*sample.sides)]
-    left = [Feature(str(one), "remainder", one) for one in remainders(*sample.sides)]
+    related = [Feature(str(one), "relation", one) for one in find_relations(*sample.sides)]
+    left = [Feature(str(one), "remainder", one) for one in find_remainders(*sample.sides)]
     return sample.most_distinguishing(related) + sample.most_distinguishing(left)

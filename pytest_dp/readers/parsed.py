@@ -22,7 +22,7 @@ from pytest_dp.outputs.feature import KINDS, Feature, FeatureKind
 from pytest_dp.outputs.features import Sample, basic_features, choose_places
 from pytest_dp.outputs.leaves import ABSENT, NUMBER
 from pytest_dp.outputs.table import Table, tabulate
-from pytest_dp.readers.text_features import readings
+from pytest_dp.readers.text_features import choose_readings
 
 MIN_SHARE_READ = 0.9
 """Share of the texts that a reader has to understand. Larger: formats with exceptions are missed;
@@ -42,13 +42,13 @@ class Part(NamedTuple):
     """A feature of what is parsed; or a condition on it, which is a test."""
 
 
-def _container(text: str) -> Any:
+def _parse_json(text: str) -> Any:
     """Return the dictionary or list that a JSON text holds; None for other JSON."""
     parsed = json.loads(text)
     return parsed if isinstance(parsed, dict | list) else None
 
 
-def _rows(text: str) -> list[list[str]] | None:
+def _parse_csv(text: str) -> list[list[str]] | None:
     """Return the rows of comma-separated values, of one width of at least two.
 
     None for other texts, and for a single row without a number, which is a sentence.
@@ -64,27 +64,27 @@ def _is_number(cell: str) -> bool:
     return _try_to_parse(float, cell) is not None
 
 
-def _date(text: str) -> dt.date | None:
+def _parse_date(text: str) -> dt.date | None:
     """Return the date that a text like ``2020-01-31`` is; None for other texts."""
     return dt.date.fromisoformat(text) if re.fullmatch(r"\d{4}-\d\d-\d\d", text) else None
 
 
-def _moment(text: str) -> dt.datetime | None:
+def _parse_moment(text: str) -> dt.datetime | None:
     """Return the date and time that a text in ISO 8601 is; None for other texts."""
     return dt.datetime.fromisoformat(text) if re.match(r"\d{4}-\d\d-\d\d[T ]\d\d", text) else None
 
 
-def _query(text: str) -> dict[str, list[str]] | None:
+def _parse_query(text: str) -> dict[str, list[str]] | None:
     """Return the query of a URL, as lists of values by name; None for texts that are no URL."""
     return parse_qs(urlsplit(text).query) if re.match(r"\w+://\S*\?", text) else None
 
 
 PARSERS: dict[str, tuple[Callable[[str], Any], str]] = {
-    "json": (_container, "json.loads({})"),
-    "date": (_date, "date.fromisoformat({})"),
-    "moment": (_moment, "datetime.fromisoformat({})"),
-    "query": (_query, "parse_qs(urlsplit({}).query)"),
-    "csv": (_rows, "list(csv.reader({}.splitlines()))"),
+    "json": (_parse_json, "json.loads({})"),
+    "date": (_parse_date, "date.fromisoformat({})"),
+    "moment": (_parse_moment, "datetime.fromisoformat({})"),
+    "query": (_parse_query, "parse_qs(urlsplit({}).query)"),
+    "csv": (_parse_csv, "list(csv.reader({}.splitlines()))"),
 }
 """How texts are parsed, None or an error for other texts, and how Python does."""
 TEXTS = ("str", "bytes")
@@ -93,7 +93,7 @@ _NAME = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|\boutput\b""")
 """A text in quotes, or the name of the output."""
 
 
-def word_parsed(part: Part, text: str) -> str:
+def reword_as_parsed(part: Part, text: str) -> str:
     """Return a text about an output, reworded as one about what is parsed from a place."""
     return rename_output(text, PARSERS[part.parser][1].format(part.place))
 
@@ -114,7 +114,7 @@ def parsers_of(place: str, table: Table) -> Iterator[str]:
             return
 
 
-def inside(parser: str, table: Table) -> Table:
+def table_of_parsed(parser: str, table: Table) -> Table:
     """Return the table of what is parsed from the different texts of a table."""
     return _parse_texts(parser, table)[0]
 
@@ -163,17 +163,17 @@ def column(part: Part, table: Table) -> tuple[Floats, Ints]:
     """Return the numbers of a part in each output, and codes: absent if there is none."""
     known, row = _parse_texts(part.parser, table)
     numbers, codes = part.inner.columns(known)
-    return _of_outputs(numbers, np.where(codes == NUMBER, NUMBER, ABSENT), part, table, row)
+    return _spread_to_outputs(numbers, np.where(codes == NUMBER, NUMBER, ABSENT), part, table, row)
 
 
 def test_condition(part: Part, table: Table) -> tuple[Floats, Ints]:
     """Return 1 for outputs whose parsed text meets the condition of a part, else 0, and codes."""
     parsed, row = _parse_texts(part.parser, table)
     holds = part.inner.mask(parsed).astype(np.float64)
-    return _of_outputs(holds, np.full(len(holds), NUMBER), part, table, row)
+    return _spread_to_outputs(holds, np.full(len(holds), NUMBER), part, table, row)
 
 
-def _of_outputs(
+def _spread_to_outputs(
     numbers: Floats, codes: Ints, part: Part, table: Table, row: Ints
 ) -> tuple[Floats, Ints]:
     """Return numbers and codes of outputs, given those of parsed texts; absent without one.
@@ -200,17 +200,17 @@ def parsed_features(sample: Sample) -> list[Feature]:
     """Return features of texts that can be parsed: numbers, categories and keys in them."""
     found, table = [], sample.table
     for place in [feature.argument for feature in sample.leaves] if table.levels else ():
-        for parser in parsers_of(place, table) if readings(place, table) else ():
-            parsed = inside(parser, table)
+        for parser in parsers_of(place, table) if choose_readings(place, table) else ():
+            parsed = table_of_parsed(parser, table)
             about = basic_features(Sample(parsed, None, 0, choose_places(parsed, None, 0)))
-            for inner in filter(_is_plain, about):
+            for inner in filter(_is_new, about):
                 for kind, said, what in _parsed_quantities(inner, parsed):
                     part = Part(place, parser, what)
-                    found.append(Feature(word_parsed(part, said), kind, part))
+                    found.append(Feature(reword_as_parsed(part, said), kind, part))
     return found
 
 
-def _is_plain(inner: Feature) -> bool:
+def _is_new(inner: Feature) -> bool:
     """Return whether a feature of a parsed text is not already one of the text itself.
 
     Numbers, lengths, keys, aspects and nested parsed texts are not.

@@ -75,7 +75,7 @@ class Reading:
         key = self.family, self.what, self.argument
         if key not in table.readings:
             read = np.full(len(table.levels) + 2, np.nan)  # the last two are for no category
-            for code, content in enumerate(_contents(table, self.family)):
+            for code, content in enumerate(_contents_by_code(table, self.family)):
                 if content is not None:
                     read[code] = READERS[self.what][0](content, self.argument)
             table.readings[key] = read
@@ -101,15 +101,15 @@ class Reading:
         return READERS[self.what][1].format(_WRITTEN[self.family].format(self.place), argument)
 
 
-def _contents(table: Table, family: str) -> list[Content | None]:
+def _contents_by_code(table: Table, family: str) -> list[Content | None]:
     """Return what the categories of one family hold, by code; None for all other categories."""
     if family not in table.readings:
-        table.readings[family] = [_content(family, *category) for category in table.levels]
+        table.readings[family] = [_content_of(family, *category) for category in table.levels]
     contents: list[Content | None] = table.readings[family]
     return contents
 
 
-def _content(family: str, kind: str, value: Any) -> Content | None:
+def _content_of(family: str, kind: str, value: Any) -> Content | None:
     """Return what a category holds for a family of readings; None if it is of another family."""
     match family:
         case "str" | "int":
@@ -124,7 +124,7 @@ def _content(family: str, kind: str, value: Any) -> Content | None:
             return (value or None) if kind != "str" and isinstance(value, str) else None
 
 
-def readings(place: str, table: Table) -> list[Reading]:
+def choose_readings(place: str, table: Table) -> list[Reading]:
     """Return what to read out of the categories at a place.
 
     Nothing if there are few categories and each recurs: then they say all by themselves.
@@ -140,7 +140,7 @@ def readings(place: str, table: Table) -> list[Reading]:
     chosen: list[Reading] = []
     sample = codes[:: max(1, len(codes) // (SAMPLED_TEXTS))].tolist()
     for family in _WRITTEN:
-        known = _contents(table, family)
+        known = _contents_by_code(table, family)
         contents = [known[code] for code in sample if known[code] is not None]
         if len(set(contents)) > (family != "kind"):  # one kind of exception tells, too
             wanted = _READ_IN.get(family, readings_of_texts)(contents)
@@ -176,14 +176,14 @@ def readings_of_texts(texts: list[str]) -> _Wanted:
     ends = [*range(min(longest, MAX_CHARACTERS)), *range(-min(longest, 4), 0)]
     wanted += [("character", at) for at in ends]
     marks = Counter(mark for text in texts for mark in set(text) if not mark.isdigit())
-    wanted += [("count", mark) for mark in _often(marks, len(texts))]
+    wanted += [("count", mark) for mark in _most_common(marks, len(texts))]
     starts = Counter(text[:n] for text in texts for n in (2, 4, 8, 16) if len(text) > n)
-    wanted += [("starts", start) for start in _often(starts, len(texts))]
+    wanted += [("starts", start) for start in _most_common(starts, len(texts))]
     words = Counter(word for text in texts for word in set(_WORD.findall(text)))
-    return wanted + [("has", word) for word in _often(words, len(texts))]
+    return wanted + [("has", word) for word in _most_common(words, len(texts))]
 
 
-def _often(counts: Counter[str], of: int) -> list[str]:
+def _most_common(counts: Counter[str], of: int) -> list[str]:
     """Return the items that at least two texts, and `MIN_SHARE` of all, have; commonest first."""
     common = [text for text, n in counts.items() if n >= max(2, MIN_SHARE * of)]
     return sorted(common, key=lambda text: (-counts[text], text))[:MAX_WORDS]
@@ -199,13 +199,13 @@ def _as_float(content: Content, _: Any) -> float:
         return np.inf if content > 0 else -np.inf
 
 
-def _number(text: str, which: int) -> float:
+def _number_at(text: str, which: int) -> float:
     """Return the number that stands in a text at this position among its numbers, or NaN."""
     numbers = NUMBERS_IN.findall(text)
     return float(numbers[which]) if which < len(numbers) else np.nan
 
 
-def _character(text: str, at: int) -> float:
+def _character_code(text: str, at: int) -> float:
     """Return the code of the character at a position of a text, or NaN."""
     return float(ord(text[at])) if -len(text) <= at < len(text) else np.nan
 
@@ -214,8 +214,8 @@ READERS: dict[str, tuple[_Reader, str]] = {
     "len": (lambda text, _: float(len(text)), "len({})"),
     "float": (_as_float, "float({})"),
     "numbers": (lambda text, _: float(len(NUMBERS_IN.findall(text))), "len(numbers({}))"),
-    "number": (_number, "numbers({})[{}]"),
-    "character": (_character, "ord({}[{}])"),
+    "number": (_number_at, "numbers({})[{}]"),
+    "character": (_character_code, "ord({}[{}])"),
     "count": (lambda text, mark: float(text.count(mark)), "{}.count({!r})"),
     "is": (lambda kind, wanted: float(kind == wanted), "raises {1}"),
     "has": (lambda text, word: float(word in text), "{1!r} in {0}"),
@@ -251,7 +251,7 @@ def text_features(sample: Sample) -> list[Feature]:
     """
     essential, tests, others = list[Feature](), list[Feature](), list[Feature]()
     for feature in sample.leaves if sample.table.levels else ():
-        for reading in readings(feature.argument, sample.table):
+        for reading in choose_readings(feature.argument, sample.table):
             group = essential if reading.is_essential else tests if reading.is_test else others
             kind = "reading that is a test" if reading.is_test else "reading"
             kind = "reading of characters" if reading.what in ("character", "count") else kind

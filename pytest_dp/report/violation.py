@@ -102,14 +102,14 @@ def _claim_and_proof(result: Result) -> tuple[str, str]:
         return claim_text(guarantee), ONE_SIDED
     if not result.lower > result.claimed:
         claimed = numbers.format_claimed(result.claimed)
-        return claim_text(guarantee), guarantee.compared(">", claimed)
+        return claim_text(guarantee), guarantee.write_comparison(">", claimed)
     claimed, bound = numbers.format_claim_and_bound(result.claimed, result.lower)
-    return guarantee.written(claimed), guarantee.compared(">=", bound)
+    return guarantee.write_claim(claimed), guarantee.write_comparison(">=", bound)
 
 
 def claim_text(guarantee: Guarantee) -> str:
     """Return the promise of a claim as text: ``eps = 1.0``."""
-    return guarantee.written(numbers.format_claimed(guarantee.claimed))
+    return guarantee.write_claim(numbers.format_claimed(guarantee.claimed))
 
 
 def violation(result: Result) -> str:
@@ -188,7 +188,7 @@ def _delta_sentence(result: Result, example: Counterexample | None) -> list[str]
     return [
         f"With eps = {numbers.format_claimed(claim.eps)}, delta is at least "
         f"{numbers.format_probability(shown, 'down')}; with delta = {claim.delta:g}, "
-        f"{claim.compared('>=', numbers.format_lower(result.lower))}."
+        f"{claim.write_comparison('>=', numbers.format_lower(result.lower))}."
     ]
 
 
@@ -261,7 +261,9 @@ def _divergence_sentence(result: Result, distance: Distance) -> str:
     """Return a sentence on the divergence of all outputs on D and D', in place of one event."""
     order, value = distance.shown
     kind = "Kullback-Leibler divergence" if order == 1 else f"Renyi divergence of order {order:g}"
-    more = result.claim.promise.guarantee.compared(">=", numbers.format_lower(distance.lower))
+    more = result.claim.promise.guarantee.write_comparison(
+        ">=", numbers.format_lower(distance.lower)
+    )
     allowed, least = numbers.format_upper(distance.allowed.bound), numbers.format_lower(value)
     times = result.claim.promise.guarantee.noise_below(distance.lower)
     share = numbers.format_probability(1 / times, "up")

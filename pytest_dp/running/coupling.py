@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from pytest_dp.basics.arrays import Bools, Outputs
-from pytest_dp.outputs.raised import same
+from pytest_dp.outputs.raised import equal_outputs
 from pytest_dp.running.calling import Call
 from pytest_dp.running.deadline import Deadline, OutOfTime
 from pytest_dp.running.generator_stand_ins import (
@@ -128,7 +128,7 @@ def _draw_with_idle(
 def _check(call: Call, data: Any, outputs: Outputs, checked: list[int], runs: RunStreams) -> None:
     """Run the `checked` runs again; raise CannotCouple if an output is another one."""
     for run in checked:
-        if not same(outputs[run], _rerun(call, data, runs, run)):
+        if not equal_outputs(outputs[run], _rerun(call, data, runs, run)):
             raise CannotCouple(DEPENDS_ON_EARLIER_RUNS)
 
 
@@ -151,7 +151,7 @@ def try_per_run(
                 raise OutOfTime
             output, ends = _trace_run(*calls[side], runs, run)
             earlier, earlier_ends = seen.setdefault((run, side), (output, ends))
-            if ends != earlier_ends or not same(output, earlier):
+            if ends != earlier_ends or not equal_outputs(output, earlier):
                 raise CannotCouple(DEPENDS_ON_EARLIER_RUNS)
             if not ends:  # whether a pure function draws at all depends on the input alone
                 raise CannotCouple(DEPENDS_ON_EARLIER_RUNS if side in drawing else NOTHING_RANDOM)
@@ -308,8 +308,10 @@ def _logged_call(call: Call, data: Any, log: Log, runs: RunStreams) -> tuple[Out
 def _check_rows(outputs: Outputs, again: Outputs, same_noise: Bools) -> None:
     """Raise CannotCouple if rows with the same noise differ."""
     if isinstance(outputs, np.ndarray) and isinstance(again, np.ndarray):
-        agree = same(outputs[same_noise], again[same_noise])
+        agree = equal_outputs(outputs[same_noise], again[same_noise])
     else:
-        agree = all(same(outputs[row], again[row]) for row in np.flatnonzero(same_noise).tolist())
+        agree = all(
+            equal_outputs(outputs[row], again[row]) for row in np.flatnonzero(same_noise).tolist()
+        )
     if not agree:
         raise CannotCouple("a draw depends on the noise of others, or on earlier calls")

@@ -18,7 +18,7 @@ from typing import Any
 
 from pytest_dp.basics import clocks
 from pytest_dp.basics.arrays import Outputs, join_outputs
-from pytest_dp.outputs.raised import Raised, all_raised, same
+from pytest_dp.outputs.raised import Raised, all_raised, equal_outputs
 from pytest_dp.running.alarm import HUNG_SECONDS, compute_interruptibly
 from pytest_dp.running.calling import Call, RunCounter
 from pytest_dp.running.chunks import MAX_VECTORIZED, Chunk, Input, Runner, count_fitting
@@ -165,10 +165,10 @@ class Subject:
             used = self.runner.with_inputs(call, on_copy)
         self.draws = moved
         if moved:
-            self.replayable = all(map(same, draw(TRIAL_RUNS)[0], draw(TRIAL_RUNS)[0]))
+            self.replayable = all(map(equal_outputs, draw(TRIAL_RUNS)[0], draw(TRIAL_RUNS)[0]))
         else:  # then outputs that vary come from elsewhere
             alone = draw(3 * TRIAL_RUNS)[0]
-            self.replayable = all(same(alone[0], output) for output in (*outputs, *alone))
+            self.replayable = all(equal_outputs(alone[0], output) for output in (*outputs, *alone))
 
     def _try_alone(self, dataset: Input, deadline: Deadline) -> Outputs:
         """Run a mechanism that cannot be copied a few times, and return its last outputs.
@@ -183,7 +183,7 @@ class Subject:
             outputs, moved = self._draw(used, dataset, streams, deadline)
             if dataset.restore_if_changed():
                 self._copy_inputs()
-            self.replayable &= moved or all(same(outputs[0], output) for output in outputs)
+            self.replayable &= moved or all(equal_outputs(outputs[0], output) for output in outputs)
         self._at_a_time = count_fitting(outputs)
         return outputs
 

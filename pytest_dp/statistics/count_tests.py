@@ -48,7 +48,7 @@ SMALLEST_FLOAT = 5e-324  # a p-value is never 0
 """In place of a p-value that rounds to 0."""
 
 
-def same_in_all_chunks(
+def p_value_of_equal_chunks(
     hits: Ints, sizes: Ints, max_groups: int = MAX_GROUPS
 ) -> tuple[float, list[float]]:
     """Return a p-value: an event is equally likely in all chunks; and its frequencies in groups.
@@ -73,7 +73,7 @@ def same_in_all_chunks(
     return float(chdtrc(len(runs) - 1, statistic)), (counts / runs).tolist()
 
 
-def all_come_before(last: int, hits: int, runs: int) -> float:
+def chance_all_come_before(last: int, hits: int, runs: int) -> float:
     """Return the probability that none of the last `last` runs is one of `hits` hits.
 
     Of `runs` runs in all. Exact for runs that are exchangeable.
@@ -81,7 +81,7 @@ def all_come_before(last: int, hits: int, runs: int) -> float:
     return math.exp(log_tail(hits, runs - last, 0, last)) if hits <= runs - last else 0.0
 
 
-def two_samples(hits: tuple[int, int], runs: tuple[int, int]) -> float:
+def fisher_p_value(hits: tuple[int, int], runs: tuple[int, int]) -> float:
     """Return the two-sided p-value of Fisher's exact test that two frequencies are equal.
 
     Twice the smaller tail. Exact for any two samples of exchangeable runs.
@@ -90,7 +90,7 @@ def two_samples(hits: tuple[int, int], runs: tuple[int, int]) -> float:
     return min(1.0, 2 * math.exp(min(log_tail(*first, *other), log_tail(*other, *first))))
 
 
-def same_law(first: Floats, other: Floats) -> float:
+def kolmogorov_smirnov_p_value(first: Floats, other: Floats) -> float:
     """Return the p-value of Kolmogorov's and Smirnov's test that two samples have one law.
 
     It is the limit for large samples, which is larger than the exact p-value of small samples.
@@ -104,7 +104,7 @@ def same_law(first: Floats, other: Floats) -> float:
     return float(kolmogorov(math.sqrt(size) * np.abs(ours - theirs).max()))
 
 
-def repeats(values: Ints, groups: Ints) -> float:
+def p_value_of_repeats(values: Ints, groups: Ints) -> float:
     """Return a p-value: equal outputs share a group no more often than independent ones.
 
     `values` and `groups` have the shape (n,). Of every value that came at least twice, two outputs
@@ -126,7 +126,7 @@ def repeats(values: Ints, groups: Ints) -> float:
     return float(bdtrc(together - 1, len(starts), chance))
 
 
-def pairs_agree(inside: Bools) -> float:
+def p_value_of_agreement(inside: Bools) -> float:
     """Return a p-value: runs in a group agree on an event no more often than independent ones.
 
     `inside` has the shape (groups, runs). Neighbouring runs of a group are paired. Independent runs
@@ -137,7 +137,7 @@ def pairs_agree(inside: Bools) -> float:
     return _disagreements(even[:, ::2].ravel(), even[:, 1::2].ravel())[0]
 
 
-def runs_depend(inside: Bools, lag: int) -> float:
+def p_value_of_lag(inside: Bools, lag: int) -> float:
     """Return a p-value: runs `lag` apart agree on an event as often as independent ones.
 
     `inside` has the shape (runs,). Each run is in one pair; the p-value is two-sided, and exact.

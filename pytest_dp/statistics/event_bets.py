@@ -38,7 +38,7 @@ class EventBets:
     """
 
     def __init__(self, rungs: Sequence[Sequence[HockeyStick]]) -> None:
-        tables = [[_tables(stick) for stick in sticks] for sticks in rungs]
+        tables = [[_growth_per_pair(stick) for stick in sticks] for sticks in rungs]
         self.one_way, self.both_ways = (
             np.stack([np.concatenate([kinds[kind] for kinds in rung], axis=1) for rung in tables])
             for kind in range(2)
@@ -46,12 +46,12 @@ class EventBets:
 
     def growth(self, joint: Sequence[Ints | Floats], rungs: Ints) -> Floats:
         """Return the log growth of all bets against some rungs, shape (rungs, bets)."""
-        one_way = all_contingencies(joint) @ self.one_way[rungs]
-        both = all_contingencies_both_ways(joint) @ self.both_ways[rungs]
-        return np.concatenate([by_rung(one_way), by_rung(both)], axis=1)
+        one_way = event_tables(joint) @ self.one_way[rungs]
+        both = two_event_tables(joint) @ self.both_ways[rungs]
+        return np.concatenate([flatten_bets(one_way), flatten_bets(both)], axis=1)
 
 
-def _tables(stick: HockeyStick) -> tuple[Floats, Floats]:
+def _growth_per_pair(stick: HockeyStick) -> tuple[Floats, Floats]:
     """Return the log growth per pair of outputs, shape (kinds of pairs, fractions) each.
 
     First of bets one way, with four kinds of pairs; then of bets both ways, with nine.
@@ -92,12 +92,12 @@ def event_growth(
     return growth
 
 
-def by_rung(bets: Floats) -> Floats:
+def flatten_bets(bets: Floats) -> Floats:
     """Return an array with all axes but the first, the rungs, made one."""
     return bets.reshape(len(bets), math.prod(bets.shape[1:]))
 
 
-def contingency(joint: Ints | Floats) -> Floats:
+def event_table(joint: Ints | Floats) -> Floats:
     """Return counts of pairs of outputs for each event that cuts bins, shape (2 * (b - 1), 4).
 
     Pairs have the event on both inputs, only on the likelier, only on the rarer, or on neither.
@@ -111,7 +111,7 @@ def contingency(joint: Ints | Floats) -> Floats:
     return np.concatenate([above, above[:, [3, 1, 2, 0]]])
 
 
-def contingency_both_ways(joint: Ints | Floats) -> Floats:
+def two_event_table(joint: Ints | Floats) -> Floats:
     """Return counts of pairs of outputs for each two cuts j <= k, shape (b * (b - 1) / 2, 9).
 
     The nine kinds are (low, middle, high) on D times the same on D': "low" is below bin j, which D'
@@ -133,17 +133,17 @@ def _corners(b: int) -> Ints:
     return ends[:, None, :] * (b + 1) + ends[None, :, :]
 
 
-def all_contingencies(joints: Sequence[Ints | Floats]) -> Floats:
-    """Return `contingency` of several tables, one below the other, shape (events, 4)."""
-    return np.concatenate([np.zeros((0, 4)), *map(contingency, joints)])
+def event_tables(joints: Sequence[Ints | Floats]) -> Floats:
+    """Return `event_table` of several tables, one below the other, shape (events, 4)."""
+    return np.concatenate([np.zeros((0, 4)), *map(event_table, joints)])
 
 
-def all_contingencies_both_ways(joints: Sequence[Ints | Floats]) -> Floats:
-    """Return `contingency_both_ways` of several tables, shape (events, 9)."""
-    return np.concatenate([np.zeros((0, 9)), *map(contingency_both_ways, joints)])
+def two_event_tables(joints: Sequence[Ints | Floats]) -> Floats:
+    """Return `two_event_table` of several tables, shape (events, 9)."""
+    return np.concatenate([np.zeros((0, 9)), *map(two_event_table, joints)])
 
 
-def independent(joint: Floats) -> Floats:
+def independent_table(joint: Floats) -> Floats:
     """Return the table to expect of independent outputs with the same bins, shape (b, b)."""
     expected: Floats = np.outer(joint.sum(1), joint.sum(0)) / max(joint.sum(), 1)
     return expected

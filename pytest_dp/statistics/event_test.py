@@ -29,16 +29,16 @@ from pytest_dp.privacy import Guarantee
 from pytest_dp.statistics import clopper_pearson, count_tests
 
 BETA = 0.01
-"""Share of alpha that pays for points that are left out as too far off. Larger: less for the
-others; smaller: points farther off count. By hand."""
+"""Share of alpha that pays for points left out as too far off. Larger: less for the others;
+smaller: farther points count. By hand."""
 CELLS = 128
-"""Parts of the edge, each of which counts with the corner that shows least. More take longer; fewer
-make the bound less sharp, but never invalid."""
+"""Parts of the edge, each counted at the corner that shows least. More take longer; fewer make the
+bound less sharp, never invalid."""
 PLANNED_CELLS = 2
-"""The same where a bound is predicted, by the places between them."""
+"""Parts of the edge where a bound is predicted."""
 PLANNED_SCORE = 3.0
-"""Normal score at which the cost of an error is looked at. Larger and smaller: weights that are
-worse for rare events, where few are drawn, or many."""
+"""Normal score at which the cost of an error is taken. Others give worse weights for rare events,
+of few runs, or of many."""
 ROUNDING = 1e-9
 """Relative error of a quantile, to the safe side. Larger makes bounds lower by as much, and never
 invalid."""
@@ -53,17 +53,17 @@ all counts show less. It is the normal quantile of 99 %, shared by two errors.""
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Counts of an event in independent outputs on either input."""
+    """Counts of one event in independent outputs on two inputs, the likelier input first."""
 
     c1: int
     """Outputs in the event on the likelier input."""
     n1: int
     c2: int
-    """The same on the other one."""
+    """Outputs in the event on the other input."""
     n2: int
     planned: tuple[float, float] = (0.5, 0.25)
-    """Probabilities of the event that were expected before anything was counted: by these, errors
-    of either count are weighed. They must not depend on the counts."""
+    """Probabilities of the event that were expected before counting: they weigh the errors of both
+    counts, and must not depend on the counts."""
 
     @property
     def four(self) -> tuple[int, int, int, int]:
@@ -81,8 +81,8 @@ class Counts:
         return self.n1, self.n2
 
     @property
-    def swapped(self) -> Counts:
-        """These counts with D and D' exchanged."""
+    def inputs_swapped(self) -> Counts:
+        """The counts with the two inputs exchanged."""
         return Counts(self.c2, self.n2, self.c1, self.n1, self.planned[::-1])
 
 
@@ -91,79 +91,81 @@ NO_COUNTS = Counts(0, 0, 0, 0)
 
 @dataclass(frozen=True, slots=True)
 class EventTest:
-    """A test of a claim by counts of one event: bounds, p-values and predictions of both."""
+    """A test of a claim by the counts of one event: bounds, p-values and predictions of both."""
 
     guarantee: Guarantee
     """The claim, with what it fixes, such as δ."""
     attained: ClassVar[float] = 1.0
-    """Share of the mechanism's true loss that what is counted is taken to have."""
+    """Share of the mechanism's true loss that an event is assumed to show."""
 
     def bound(self, counts: Counts, alpha: float) -> Bound:
-        """Return the lower bound and the p-value that counts prove, as a `Bound`."""
+        """Return the lower bound at level `alpha`, and the p-value, that counts prove."""
         return Bound(counts, self.guarantee, alpha, self.lower(counts, alpha), self.p_value(counts))
 
     def lower(self, counts: Counts, alpha: float) -> float:
-        """Return the lower confidence bound on the parameter; `-inf` if the event was never seen.
+        """Return the lower confidence bound on the parameter; `-inf` if the event never came on D.
 
-        A negative bound says nothing but how far it is from showing anything.
+        A bound of at most 0 proves nothing; its size is the distance from a proof.
         """
-        corners = self._corners(counts, alpha)
-        return -math.inf if corners is None else float(self.shows(*corners).min())
+        corners = self._cells_of_edge(counts, alpha)
+        return -math.inf if corners is None else float(self.parameter_shown(*corners).min())
 
     def refutes(self, counts: Counts, alpha: float) -> bool:
-        """Return whether the claim allows no point of the confidence region at level `alpha`."""
-        corners = self._corners(counts, alpha)
+        """Return whether the claim excludes the whole confidence region at level `alpha`."""
+        corners = self._cells_of_edge(counts, alpha)
         if corners is None:
             return False
         if self.guarantee.largest_ratio is not None:
-            return bool(self.shows(*corners).min() > self.guarantee.claimed)
+            return bool(self.parameter_shown(*corners).min() > self.guarantee.claimed)
         return bool((corners[0] > self.guarantee.largest_probability(corners[1])).all())
 
     def p_value(self, counts: Counts) -> float:
-        """Return the smallest level at which the claim is refuted, rounded up."""
+        """Return the smallest level at which the claim is refuted, rounded up; 1.0 without one."""
         return clopper_pearson.smallest_level(lambda alpha: self.refutes(counts, alpha))
 
     def interval(self, counts: Counts, alpha: float) -> tuple[float, float]:
-        """Return the two-sided confidence interval of the parameter that the event shows."""
-        rarer = self._corners(counts, alpha / 2, turned=True)
-        upper = math.inf if rarer is None else float(self.shows(*rarer[::-1]).max())
+        """Return the two-sided interval of the parameter that the event shows; may be infinite."""
+        rarer = self._cells_of_edge(counts, alpha / 2, turned=True)
+        upper = math.inf if rarer is None else float(self.parameter_shown(*rarer[::-1]).max())
         return self.lower(counts, alpha / 2), upper
 
     def predict(
         self, p1: ArrayLike, n1: ArrayLike, p2: ArrayLike, n2: ArrayLike, alpha: float
     ) -> Floats:
-        """Return about the median of `lower` over samples: a heuristic to choose between events.
+        """Return about the median of `lower` over samples, to choose between events (a heuristic).
 
-        The probabilities `p1` and `p2`, or estimates of them, and the runs are broadcast.
+        For probabilities and runs on the two inputs, broadcast; `-inf` where `p1` is 0.
         """
         every = np.broadcast_arrays(p1, n1, p2, n2)
         chance1, n1, chance2, n2 = (np.asarray(part, np.float64)[..., None] for part in every)
         costs = self.costs(chance1, n1, chance2, n2)
-        edge = _edge(chance1 * n1, n1, chance2 * n2, n2, costs, alpha, PLANNED_CELLS)
-        return np.where(chance1[..., 0] > 0, self.shows(*edge).min(axis=-1), -np.inf)
+        edge = _edge_of_region(chance1 * n1, n1, chance2 * n2, n2, costs, alpha, PLANNED_CELLS)
+        return np.where(chance1[..., 0] > 0, self.parameter_shown(*edge).min(axis=-1), -np.inf)
 
     def costs(
         self, p1: ArrayLike, n1: ArrayLike, p2: ArrayLike, n2: ArrayLike
     ) -> tuple[Floats, Floats]:
-        """Return by how much less an event shows if the first, or the second, frequency errs.
+        """Return by how much less an event shows if its first, or its second, frequency errs.
 
-        By the error at `PLANNED_SCORE`, for frequencies of `n1` and `n2` runs; broadcast.
+        The error is `PLANNED_SCORE` normal scores, in `n1` and `n2` runs; costs are in [1e-9, 1e6].
         """
         chance1, runs1, chance2, runs2 = (np.asarray(x, np.float64) for x in (p1, n1, p2, n2))
-        likelier = [_least(chance1 * runs1, runs1, z) for z in (0.0, PLANNED_SCORE)]
-        rarer = [_most(chance2 * runs2, runs2, z) for z in (0.0, PLANNED_SCORE)]
+        likelier = [_lower_quantile(chance1 * runs1, runs1, z) for z in (0.0, PLANNED_SCORE)]
+        rarer = [_upper_quantile(chance2 * runs2, runs2, z) for z in (0.0, PLANNED_SCORE)]
         with np.errstate(invalid="ignore"):
-            at = self.shows(likelier[0], rarer[0])
-            costs = at - self.shows(likelier[1], rarer[0]), at - self.shows(likelier[0], rarer[1])
+            at = self.parameter_shown(likelier[0], rarer[0])
+            costs = (
+                at - self.parameter_shown(likelier[1], rarer[0]),
+                at - self.parameter_shown(likelier[0], rarer[1]),
+            )
         one, other = (np.clip(np.nan_to_num(c, nan=1.0, posinf=1e6), 1e-9, 1e6) for c in costs)
         return one, other
 
-    def shows(self, p1: ArrayLike, p2: ArrayLike) -> Floats:
+    def parameter_shown(self, p1: ArrayLike, p2: ArrayLike) -> Floats:
         """Return the parameter that probabilities of an event prove, rounded down; broadcast.
 
-        For claims of ε alone it is the log ratio of `p1` and `p2`. For other claims that nothing is
-        proved of, it is the log ratio of ``p1 - delta`` and `p2`, at most 0: the distance from
-        showing anything.
+        For claims of ε alone, the log ratio of `p1` and `p2`, which may be negative. For other
+        claims, if nothing is proved, the log ratio of ``p1 - delta`` and `p2`, at most 0.
         """
         chance1, chance2 = np.asarray(p1, dtype=np.float64), np.asarray(p2, dtype=np.float64)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -175,9 +177,9 @@ class EventTest:
         return np.where(proved > 0, proved, np.fmin(ratios, 0.0))
 
     def runs_needed(self, p1: float, p2: float, alpha: float, limit: int) -> int | None:
-        """Return how many runs on each input refute the claim in nearly all cases, within 2 %.
+        """Return how many runs on each input refute the claim in nearly all cases, to 2 %.
 
-        By an event with these probabilities. None if `limit` runs are not enough.
+        `p1` and `p2` are the probabilities of the event. None if `limit` runs are not enough.
         """
 
         def enough(runs: float) -> bool:
@@ -188,12 +190,11 @@ class EventTest:
         return math.ceil(runs) if runs <= limit else None
 
     def resolution(self, counts: Counts, alpha: float, c: float | None = None) -> float:
-        """Return the smallest parameter that would have been shown, with 95 % power (approximate).
+        """Return the smallest parameter that so many runs show, with 95 % power (approximate).
 
-        By so many runs, and an event that has nearly the mechanism's full loss; its likelier side
-        is seldom above one half. With a fixed `c` the rarer side has that probability, and the
-        likelier one that of Laplace noise, which is less than the full loss where it is above one
-        half. The test gets 99 %, which leaves a share for the search to fail.
+        The event shows `attained` of the loss; its likelier side has the counted frequency, at most
+        one half. With `c`, the rarer side has probability `c`, the likelier one that of Laplace
+        noise. Infinite beyond the largest loss that is tried.
         """
         half = min(counts.c1 / counts.n1, 0.5)
 
@@ -210,31 +211,28 @@ class EventTest:
         if math.isinf(loss):
             return loss
         likelier = half if c is None else min(c * math.exp(loss), 1.0)
-        return float(self.shows(likelier, likelier * math.exp(-loss)))
+        return float(self.parameter_shown(likelier, likelier * math.exp(-loss)))
 
-    def _corners(
+    def _cells_of_edge(
         self, counts: Counts, alpha: float, *, turned: bool = False
     ) -> tuple[Floats, Floats] | None:
         """Return the least p1 and the most p2 of cells that cover the edge of the region.
 
-        If `turned`, the least p2 and the most p1, for the other end. None if nothing can be proved.
+        If `turned`, the least p2 and the most p1. None if the probability to be bounded from below
+        had no hits, or `alpha` is below `MIN_LEVEL`.
         """
         costs = _planned_costs(self.guarantee, *counts.planned, *counts.runs)
         if turned:
-            counts, costs = counts.swapped, costs[::-1]
+            counts, costs = counts.inputs_swapped, costs[::-1]
         if counts.c1 == 0 or alpha < MIN_LEVEL:
             return None
-        low, high = _edge(*counts.four, costs, alpha, CELLS)
+        low, high = _edge_of_region(*counts.four, costs, alpha, CELLS)
         return low[:-1] * (1 - ROUNDING), np.minimum(high[1:] * (1 + ROUNDING), 1.0)
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedTest(EventTest):
-    """The test of the DP-Sniper paper: two Clopper-Pearson bounds.
-
-    An event of a fixed probability may not be where most of a loss shows: a tenth of it is taken to
-    be missed.
-    """
+    """The test of the DP-Sniper paper, by two Clopper-Pearson bounds; misses a tenth of a loss."""
 
     attained: ClassVar[float] = 0.9
 
@@ -248,13 +246,13 @@ class PublishedTest(EventTest):
         return float(guarantee.shown_by(p1, p2)) if p1 > p2 else 0.0
 
     def refutes(self, counts: Counts, alpha: float) -> bool:
-        """Return whether the bound is above the claim."""
+        """Return whether `lower` is above the claim."""
         return self.lower(counts, alpha) > self.guarantee.claimed
 
 
 @dataclass(frozen=True, slots=True)
 class StatDPTest(EventTest):
-    """StatDP's test for claims of ε alone; for other claims, `EventTest`."""
+    """A test of claims of ε alone by StatDP's p-value; of other claims, as `EventTest`."""
 
     def lower(self, counts: Counts, alpha: float) -> float:
         """Return the lower confidence bound on ε in nats, rounded down by up to 1e-6."""
@@ -285,12 +283,12 @@ class Bound:
     alpha: float
     """Level of the bound, and of the intervals."""
     lower: float = -math.inf
-    """On the parameter of the claim, by this event; minus infinity where nothing was counted."""
+    """On the parameter of the claim, by this event; `-inf` without runs."""
     p_value: float = 1.0
 
     @property
     def eps_clopper_pearson(self) -> float:
-        """The lower bound of the DP-Sniper paper on ε, in nats; `-inf` for claims without ε."""
+        """The DP-Sniper paper's lower bound on ε, in nats; `-inf` without ε, or without runs."""
         counts, guarantee = self.counts, self.guarantee
         if guarantee.eps is None or not counts.n1:
             return -math.inf
@@ -298,7 +296,7 @@ class Bound:
 
     @property
     def delta_lower(self) -> float | None:
-        """The lower bound on δ at the claimed ε; None for claims without an ε."""
+        """The lower bound on δ at the claimed ε; None for claims without ε, 0.0 without runs."""
         eps = self.guarantee.eps
         if eps is None:
             return None
@@ -313,7 +311,7 @@ class Bound:
 
     @property
     def intervals(self) -> tuple[tuple[float, float], tuple[float, float]]:
-        """The Clopper-Pearson intervals of both probabilities."""
+        """The Clopper-Pearson intervals of both probabilities; (0, 1) each without runs."""
         c1, n1, c2, n2 = self.counts.four
         if not n1:
             return (0.0, 1.0), (0.0, 1.0)
@@ -321,7 +319,7 @@ class Bound:
         return one, other
 
     def counterexample_fields(self) -> dict[str, Any]:
-        """Return the fields of a `Counterexample` that counts decide, by name."""
+        """Return the fields of a `Counterexample` that follow from the counts, by name."""
         return {
             "counts": self.counts.hits,
             "runs": self.counts.runs,
@@ -333,7 +331,7 @@ class Bound:
         }
 
     def shown_p_value(self) -> float:
-        """Return StatDP's p-value for claims of ε alone, else `EventTest`'s; 1.0 without counts."""
+        """Return StatDP's p-value for claims of ε alone, else `EventTest`'s; 1.0 without runs."""
         counts, guarantee = self.counts, self.guarantee
         if not counts.n1:
             return 1.0
@@ -344,11 +342,11 @@ class Bound:
 def _planned_costs(
     guarantee: Guarantee, p1: float, p2: float, n1: int, n2: int
 ) -> tuple[Floats, Floats]:
-    """Return `EventTest.costs` of a claim, from a cache."""
+    """Return `EventTest.costs` for expected probabilities and numbers of runs, from a cache."""
     return EventTest(guarantee).costs(p1, n1, p2, n2)
 
 
-def _edge(
+def _edge_of_region(
     c1: ArrayLike,
     n1: ArrayLike,
     c2: ArrayLike,
@@ -357,35 +355,35 @@ def _edge(
     alpha: float,
     cells: int,
 ) -> tuple[Floats, Floats]:
-    """Return the ends of cells of the edge of the confidence region: p1 and p2, both rising."""
+    """Return `cells + 1` points on the edge of the confidence region: p1 and p2, both rising."""
     z, m = -float(ndtri((1 - BETA) * alpha)), -float(ndtri(BETA * alpha / 4))
     length = np.hypot(*costs)
     w1, w2 = costs[0] / length, costs[1] / length
     first = np.maximum((z * w1 - m) / w2, -(m + z * w2) / w1)
     last = np.minimum((z * w1 + m) / w2, (m - z * w2) / w1)
     along = first + (last - first) * np.linspace(0, 1, cells + 1)
-    low = _least(c1, n1, z * w1 - along * w2)
-    return low, _most(c2, n2, z * w2 + along * w1)
+    low = _lower_quantile(c1, n1, z * w1 - along * w2)
+    return low, _upper_quantile(c2, n2, z * w2 + along * w1)
 
 
-def _least(count: ArrayLike, runs: ArrayLike, z: ArrayLike) -> Floats:
-    """Return the p at which a count, or a larger one, has a tail with this normal score."""
+def _lower_quantile(count: ArrayLike, runs: ArrayLike, z: ArrayLike) -> Floats:
+    """Return the p at which a count, or a larger one, has normal score `z`; 0 without hits."""
     c, n = np.asarray(count, np.float64), np.asarray(runs, np.float64)
     p = betaincinv(c, n - c + 1, ndtr(-np.asarray(z, np.float64)))
     return np.where((c > 0) & ~np.isnan(p), p, 0.0)
 
 
-def _most(count: ArrayLike, runs: ArrayLike, z: ArrayLike) -> Floats:
-    """Return the p at which a count, or a smaller one, has a tail with this normal score."""
+def _upper_quantile(count: ArrayLike, runs: ArrayLike, z: ArrayLike) -> Floats:
+    """Return the p at which a count, or a smaller one, has normal score `z`; 1 if all hit."""
     c, n = np.asarray(count, np.float64), np.asarray(runs, np.float64)
     p = betainccinv(c + 1, n - c, ndtr(-np.asarray(z, np.float64)))
     return np.where((c < n) & ~np.isnan(p), p, 1.0)
 
 
 def likelier_under_laplace(c: float, loss: float) -> float:
-    """Return the probability on one input of an event that has probability `c` on the other.
+    """Return the largest probability, on one input, of an event of probability `c` on the other.
 
-    The outputs have Laplace noise that loses `loss` nats; the event is the one that tells most.
+    The outputs have Laplace noise that loses `loss` nats.
     """
     factor = math.exp(min(loss, MAX_EXCESS))
     if c >= 0.5:
@@ -394,7 +392,7 @@ def likelier_under_laplace(c: float, loss: float) -> float:
 
 
 def unlucky(p1: float, n1: int, p2: float, n2: int) -> Counts:
-    """Return counts of an event with these probabilities that show less than 99 % of samples."""
+    """Return counts of an event with these probabilities that show less than 99 % of samples do."""
     errors = (SPREAD * math.sqrt(p * (1 - p) / n) for p, n in ((p1, n1), (p2, n2)))
     low, high = max(p1 - next(errors), 0.0), min(p2 + next(errors), 1.0)
     return Counts(math.floor(low * n1), n1, math.ceil(high * n2), n2, (p1, p2))

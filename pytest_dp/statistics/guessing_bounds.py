@@ -17,8 +17,8 @@ staked on it, times ``1 + f / a * pay``, stays small however one bets, at any ti
 up the scores of a batch by turning one side against the other are as good; their average pays.
 Wealth is spread over fractions f, as in `pytest_dp.statistics.ledger`; where another score is bet
 on, half of it is spread anew. Bets against each of many areas, from both sides, make a confidence
-sequence. Only `area_resolution`, and the error of `area`, are approximate. Source: Waudby-Smith,
-Ramdas, "Estimating means of bounded random variables by betting", JRSS B 2024.
+sequence. Only `area_resolution` and the error of `estimate_area` are approximate. Source:
+Waudby-Smith, Ramdas, "Estimating means of bounded random variables by betting", JRSS B 2024.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def sticks_of(guarantee: Guarantee) -> Sticks:
 
 
 @lru_cache(maxsize=CACHE_SIZE)
-def tails(guesses: int, canaries: int, sticks: Sticks, runs: int = 1) -> Floats:
+def tail_chances(guesses: int, canaries: int, sticks: Sticks, runs: int = 1) -> Floats:
     """Return the largest chance of at least v right guesses, for v from 0 on; never rising.
 
     Each of the `runs` runs has `guesses` guesses. In one run, one pair of eps and delta attains the
@@ -104,7 +104,7 @@ def tails(guesses: int, canaries: int, sticks: Sticks, runs: int = 1) -> Floats:
 
 @lru_cache(maxsize=CACHE_SIZE)
 def _log_tails(guesses: int, canaries: int, sticks: Sticks) -> Floats:
-    """Return the logarithms of `tails` for one run.
+    """Return the logarithms of `tail_chances` for one run.
 
     As floats, tiny chances would be 0: they would refute every claim and win every bet.
     """
@@ -133,7 +133,7 @@ def lower_bound(
 
     def stands(value: float) -> bool:
         at = sticks_of(guarantee.at(value))
-        return bool(tails(guesses, canaries, at, runs)[correct] > alpha)
+        return bool(tail_chances(guesses, canaries, at, runs)[correct] > alpha)
 
     low, high = 0.0, guarantee.claimed
     if stands(NEARLY_NOTHING * high):
@@ -145,11 +145,11 @@ def lower_bound(
     return bracket(stands, low, high, relative=LOSS_ERROR)[0]
 
 
-def to_refute(
+def fewest_right_guesses(
     guesses: int, canaries: int, sticks: Sticks, alpha: float, runs: int = 1
 ) -> int | None:
     """Return how many right guesses refute a claim; None if all of them are too few."""
-    reached = tails(guesses, canaries, sticks, runs)
+    reached = tail_chances(guesses, canaries, sticks, runs)
     if reached[-1] > alpha:
         return None
     return first_where(lambda v: bool(reached[v] <= alpha), 0, len(reached) - 1)
@@ -162,13 +162,13 @@ def plan_guesses(canaries: int, sticks: Sticks, alpha: float) -> tuple[int, int]
     of the fewest that can refute the claim and of the most that there are finds nearly the least
     violation: 1.1 times it at most, for losses of 0.5 to 4 and 100 to 5,000 canaries.
     """
-    at_most = most(canaries)
+    at_most = max_guesses(canaries)
 
     def can_refute(guesses: int) -> bool:
-        return bool(tails(guesses, canaries, sticks)[-1] <= alpha)
+        return bool(tail_chances(guesses, canaries, sticks)[-1] <= alpha)
 
     least = first_where(can_refute, 1, at_most)  # all of them where none can
-    return halves(round(math.sqrt(least * at_most)))
+    return split_guesses(round(math.sqrt(least * at_most)))
 
 
 def count_right(ranked: Bools, guesses: tuple[int, int]) -> int:
@@ -181,13 +181,13 @@ def count_right(ranked: Bools, guesses: tuple[int, int]) -> int:
     return int(np.sum(ranked[len(ranked) - inside :]) + outside - np.sum(ranked[:outside]))
 
 
-def above(share: float, guesses: int, canaries: int, sticks: Sticks) -> float:
-    """Return the ratio of the log odds of a right guess to those that the claim allows; at least 1.
+def odds_above_claim(share: float, guesses: int, canaries: int, sticks: Sticks) -> float:
+    """Return the log odds of a share of right guesses over the log odds that the claim allows.
 
-    `share` is that of the right guesses. The claim allows as many as where each chance of `tails`
-    is attained: of eps alone, the log odds are eps.
+    The claim allows the mean of the law that `tail_chances` gives, at most `guesses - 0.5` right
+    guesses. 1.0 if the ratio is smaller, or if the claim allows at most half of the guesses.
     """
-    most = min(float(np.sum(tails(guesses, canaries, sticks)[1:])), guesses - 0.5) / guesses
+    most = min(float(np.sum(tail_chances(guesses, canaries, sticks)[1:])), guesses - 0.5) / guesses
     return max(float(logit(share) / logit(most)), 1.0) if most > 0.5 else 1.0
 
 
@@ -200,12 +200,12 @@ def is_found(share: float, times: float, total: int, needed: int, power: float) 
     return bool(bdtrc(needed - 1.0, total, float(expit(times * logit(share)))) >= power)
 
 
-def most(canaries: int) -> int:
+def max_guesses(canaries: int) -> int:
     """Return how many canaries can be guessed, half in and half out; coins rarely leave fewer."""
     return max(canaries - math.ceil(CLEAR_ERRORS * math.sqrt(canaries)), 1)
 
 
-def halves(guesses: int) -> tuple[int, int]:
+def split_guesses(guesses: int) -> tuple[int, int]:
     """Return how many guesses are made in, and how many out."""
     return guesses - guesses // 2, guesses // 2
 
@@ -246,7 +246,7 @@ class AreaBets:
 
     def settle(self, inside: Floats, outside: Floats) -> None:
         """Add what a batch of scores earns, with and without the record, shape (n,) each."""
-        turned = cross_pairs(inside, outside)
+        turned = count_pairings(inside, outside)
         self.counts += turned[0]
         for side, counts in enumerate((turned, turned[:, ::-1])):
             grown = np.tensordot(counts, self._growth, axes=(1, 2))
@@ -274,7 +274,7 @@ class AreaBets:
         refuted = np.cumprod(self.highest[side] >= -math.log(alpha)).astype(bool)
         return float(self.areas[refuted].max(initial=0.0))
 
-    def soonest(self, alpha: float) -> int:
+    def fewest_pairs_to_refute(self, alpha: float) -> int:
         """Return how many more pairs refute the claim if all of them are won; at least 1."""
         left = -math.log(alpha) - self.log_e_value
         return max(math.ceil(left / -math.log(self.areas[self.claim])), 1)
@@ -290,7 +290,7 @@ class AreaBets:
         return math.exp(-float(self.highest[0, self.claim]))
 
 
-def cross_pairs(inside: Floats, outside: Floats) -> Ints:
+def count_pairings(inside: Floats, outside: Floats) -> Ints:
     """Return how many pairs are won, tied and lost, shape (ways, 3).
 
     For each of up to `CROSSED` ways to pair up the scores of a batch.
@@ -302,7 +302,7 @@ def cross_pairs(inside: Floats, outside: Floats) -> Ints:
     return np.stack([won, n - won - lost, lost], axis=1)
 
 
-def area(inside: Floats, outside: Floats) -> tuple[float, float]:
+def estimate_area(inside: Floats, outside: Floats) -> tuple[float, float]:
     """Return the area under the ROC curve of some scores, and its standard error.
 
     DeLong, DeLong, Clarke-Pearson, "Comparing the Areas under Two or More Correlated Receiver

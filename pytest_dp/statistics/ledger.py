@@ -28,8 +28,8 @@ from pytest_dp.privacy import Guarantee
 from pytest_dp.statistics.event_bets import (
     FRACTIONS,
     EventBets,
-    by_rung,
-    independent,
+    flatten_bets,
+    independent_table,
 )
 from pytest_dp.statistics.soft_bets import (
     LINE_OPTIMISM,
@@ -80,7 +80,7 @@ class BetRecord:
 
     def as_independent(self) -> BetRecord:
         """Return the record to expect if outputs on D and on D' were drawn independently."""
-        return replace(self, joint=[independent(joint) for joint in self.joint])
+        return replace(self, joint=[independent_table(joint) for joint in self.joint])
 
     @property
     def increasing_scores(self) -> Floats:
@@ -154,7 +154,7 @@ class Ledger:
         `cash` is the prior weight of wealth that is not bet, against a weight of 1 of all bets.
         """
         rungs = np.flatnonzero(self.log_wealth < self.enough)
-        attacks, growth = self._attacks(record, rungs)
+        attacks, growth = self._fit_attacks(record, rungs)
         soft = growth
         if growth.size:
             prior = self.soft_share / math.prod(growth.shape[1:]) * PREFERENCE / PREFERENCE.mean()
@@ -181,7 +181,7 @@ class Ledger:
         self.log_wealth[rungs] += earned
         self.highest = np.maximum(self.highest, self.log_wealth)
 
-    def _attacks(self, record: BetRecord, rungs: Ints) -> tuple[Attacks, Floats]:
+    def _fit_attacks(self, record: BetRecord, rungs: Ints) -> tuple[Attacks, Floats]:
         """Return attacks fitted to the record, and their log growth.
 
         The growth, shape (rungs, attacks, fractions), is that of the fitted attacks on all of the
@@ -203,7 +203,7 @@ class Ledger:
         return float(self.rungs[refuted.cumprod().astype(bool)].max(initial=0.0))
 
     @property
-    def refuted(self) -> bool:
+    def is_refuted(self) -> bool:
         """True once the claim, and all rungs below it, have reached ``1 / alpha``."""
         return bool((self.highest >= self.enough).all())
 
@@ -212,7 +212,7 @@ class Ledger:
         """The p-value of the claim and all rungs below it, valid at any time."""
         return math.exp(-max(float(self.highest.min()), 0.0))
 
-    def prefers_apart(self, record: BetRecord) -> bool:
+    def prefers_independent_draws(self, record: BetRecord) -> bool:
         """Return whether the bets would have won clearly more on independent outputs.
 
         The record is one of coupled outputs.
@@ -232,7 +232,7 @@ class Ledger:
         """Return `growth` against each of some rungs, by default all, shape (rungs,) each."""
         rungs = np.arange(len(self.rungs)) if rungs is None else rungs
         hard = self.events.growth(record.joint, rungs).max(axis=1, initial=0.0)
-        return hard, by_rung(self._attacks(record, rungs)[1]).max(axis=1, initial=0.0)
+        return hard, flatten_bets(self._fit_attacks(record, rungs)[1]).max(axis=1, initial=0.0)
 
     @property
     def log_e_value(self) -> float:
@@ -242,7 +242,7 @@ class Ledger:
 
 def _log_total(*parts: Floats) -> Floats:
     """Return the logarithm of the sum of exponentials, over all of the parts, for each rung."""
-    flat = [by_rung(part) for part in parts]
+    flat = [flatten_bets(part) for part in parts]
     largest = np.max([part.max(axis=1, initial=-np.inf) for part in flat], axis=0)
     sums = sum(np.exp(part - largest[:, None]).sum(axis=1) for part in flat)
     total: Floats = largest + np.log(sums)
@@ -255,7 +255,7 @@ def ledger_of(guarantee: Guarantee) -> Ledger:
     return Ledger(guarantee)
 
 
-def suspicion(record: BetRecord, guarantee: Guarantee) -> float:
+def standard_errors_against(record: BetRecord, guarantee: Guarantee) -> float:
     """Return by how many standard errors the record speaks against a claim; 0.0 if not at all.
 
     Half of its square is the log growth of the best bet.

@@ -26,8 +26,8 @@ from scipy.special import bdtrc, betaincinv, ndtr, ndtri
 from pytest_dp.basics.arrays import Floats, Ints
 from pytest_dp.basics.bisection import smallest, smallest_loss
 from pytest_dp.privacy import ApproximateDP, Guarantee
-from pytest_dp.statistics.event_bets import all_contingencies, contingency
-from pytest_dp.statistics.ledger import BetRecord, Ledger, ledger_of, suspicion
+from pytest_dp.statistics.event_bets import event_table, event_tables
+from pytest_dp.statistics.ledger import BetRecord, Ledger, ledger_of, standard_errors_against
 from pytest_dp.statistics.soft_bets import expit, logistic
 
 LEARNING_COST = 6.0
@@ -97,7 +97,7 @@ class Shape:
 
     def __init__(self, joint: Floats) -> None:
         self.counts1, self.counts2 = joint.sum(1), joint.sum(0)
-        self.certain = _certain(joint)
+        self.certain = _certain_share(joint)
         seen = self.counts1 + self.counts2 > 0
         self.counts1, self.counts2 = self.counts1[seen], self.counts2[seen]
         runs = self.counts1 + self.counts2
@@ -125,7 +125,7 @@ class Shape:
         odds, room = (-self.odds[::-1], self.room[::-1]) if turned else (self.odds, self.room)
         odds = odds + errors * room
         density = np.exp(-(FAR_OUT**2) / 2)
-        return _beyond(density * expit(odds)), _beyond(density * expit(-odds))
+        return _tail_shares(density * expit(odds)), _tail_shares(density * expit(-odds))
 
     def divergence(self, order: float) -> float:
         """Return the mean of both divergences of an order, in nats, by the bins that were seen."""
@@ -143,18 +143,18 @@ def _basis(far: Floats) -> Floats:
     return np.stack([np.ones(len(far)), far, *bends])
 
 
-def _beyond(weights: Floats) -> Floats:
+def _tail_shares(weights: Floats) -> Floats:
     """Return the share of the weights from each place on, shape (n,)."""
     share: Floats = weights[::-1].cumsum()[::-1] / weights.sum()
     return share
 
 
-def _certain(joint: Floats) -> float:
+def _certain_share(joint: Floats) -> float:
     """Return the share of the distance between both inputs that chance does not explain.
 
     0.0 if the distance is below `CLEAR_ERRORS` standard errors.
     """
-    only1, only2 = contingency(joint)[: len(joint) - 1, 1:3].T
+    only1, only2 = event_table(joint)[: len(joint) - 1, 1:3].T
     clear = float(np.max((only1 - only2) / np.sqrt(only1 + only2 + 1), initial=0.0))
     return 1 - 1 / clear if clear > CLEAR_ERRORS else 0.0
 
@@ -308,7 +308,7 @@ def smooth_loss(record: BetRecord, guarantee: Guarantee, errors: float = 0.0) ->
 
 def shown_by_events(record: BetRecord, guarantee: Guarantee) -> float:
     """Return the largest parameter that an event shows, two standard errors allowed."""
-    counts = all_contingencies(record.joint)
+    counts = event_tables(record.joint)
     if not len(counts):
         return 0.0
     both, only1, only2, neither = counts.T
@@ -328,14 +328,14 @@ def shown_by_events(record: BetRecord, guarantee: Guarantee) -> float:
     return guarantee.shown_by(min(p * off, 1 - (1 - p) / off), max(q / off, 1 - (1 - q) * off))
 
 
-def would_show(bets: PlannedBets) -> bool:
+def can_detect_half_noise(bets: PlannedBets) -> bool:
     """Return whether bets would detect a mechanism with half of the noise that its claim needs."""
     return bets.guarantee.noise_below(smallest_event(bets)) <= HALF_NOISE
 
 
-def differs(record: BetRecord) -> bool:
+def are_distinguishable(record: BetRecord) -> bool:
     """Return whether outputs tell two inputs apart by more than chance explains."""
-    return suspicion(record, NO_LOSS) > CLEAR_ERRORS + 1
+    return standard_errors_against(record, NO_LOSS) > CLEAR_ERRORS + 1
 
 
 def rarest_leak(bets: PlannedBets) -> float:
@@ -367,7 +367,7 @@ def count_equal_losses(places: Iterable[tuple[Ints, Ints]], paired: bool) -> flo
     Each place has labels from 0 of the outputs on D, and on D'; where they are `paired`, outputs i
     on D and on D' share their random numbers.
     """
-    squares, errors = np.array([_distance(*labels, paired) for labels in places]).T
+    squares, errors = np.array([_distance_at_place(*labels, paired) for labels in places]).T
     count = len(squares)
     clear = squares > PLACE_ERRORS**2 * errors
     if not clear.any():
@@ -379,7 +379,7 @@ def count_equal_losses(places: Iterable[tuple[Ints, Ints]], paired: bool) -> flo
     return float(np.clip(total**2 / (squares[clear].sum() + others), 1, count))
 
 
-def _distance(labels1: Ints, labels2: Ints, paired: bool) -> tuple[float, float]:
+def _distance_at_place(labels1: Ints, labels2: Ints, paired: bool) -> tuple[float, float]:
     """Return the chi-square distance at a place less the part of chance, and the part of chance.
 
     For small losses it is their square, in nats.

@@ -76,8 +76,8 @@ FAULTS = (
         "one-way-proof-turned-by-its-counts",
         "auditors/held_out.py",
         "proof(guarantee).bound(tested.counts, tested.share * alpha)",
-        "proof(guarantee).bound(max(tested.counts, tested.counts.swapped, key=lambda one: one.c1), "
-        "tested.share * alpha)",
+        "proof(guarantee).bound(max(tested.counts, tested.counts.inputs_swapped, "
+        "key=lambda one: one.c1), tested.share * alpha)",
         "A test that is one way spends twice its alpha.",
         WIRING + "test_proofs_get_counts_as_the_search_turned_them",
     ),
@@ -92,7 +92,7 @@ FAULTS = (
     Fault(
         "red-without-wealth",
         "auditors/betting_audit.py",
-        "return self.refuted_before or self.ledger.refuted",
+        "return self.refuted_before or self.ledger.is_refuted",
         "return self.refuted_before or self.ledger.log_e_value > 0",
         "Any gain turns a claim red.",
         WIRING + "test_red_is_wealth_of_one_over_alpha",
@@ -124,7 +124,8 @@ FAULTS = (
     Fault(
         "blind-not-told-of-fixed-tests",
         "methods/two_stage.py",
-        "if two_samples(counts.hits, counts.runs) < CHANCE_ALPHA or not would_show(bets):",
+        "if fisher_p_value(counts.hits, counts.runs) < CHANCE_ALPHA "
+        "or not can_detect_half_noise(bets):",
         "if True:",
         "The same, of audits that search and then test.",
         WIRING + "test_what_tells_no_inputs_apart_is_blind",

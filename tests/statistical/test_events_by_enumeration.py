@@ -78,7 +78,7 @@ def test_bounds_exceed_the_truth_with_chance_alpha_at_most(claim, n1, n2, alpha)
     ends = [1e-6, 1e-3, 0.01, 0.99, 0.999, 1.0]
     places = np.concatenate((ends, np.linspace(0.03, 0.97, 33)))
     p1, p2 = (p.ravel() for p in np.meshgrid(places, places))
-    truth = EventTest(claim).shows(p1, p2)
+    truth = EventTest(claim).parameter_shown(p1, p2)
     weights = chances(n1, p1, n2, p2)
     for bounds, least in ((sharp, -math.inf if claim.largest_ratio else 0), (published, 0)):
         assert (bounds > 0).any()

@@ -74,7 +74,7 @@ def test_claims_that_are_attained_are_refuted_with_chance_alpha_at_most(coupled)
         for seed in range(12):
             loop, _ = loop_of([loss], alpha=0.2, seed=seed, coupled=coupled)
             loop.play(120)
-            refuted[loss] += loop.ledger.refuted
+            refuted[loss] += loop.ledger.is_refuted
     assert refuted[1.0] <= scipy.stats.binom.ppf(0.999, 12, 0.2)
     assert refuted[2.0] >= 10
 
@@ -105,7 +105,7 @@ def test_bets_are_fixed_before_their_batch_is_drawn(monkeypatch):
 def test_the_pair_that_breaks_the_claim_gets_most_outputs():
     loop, sampler = loop_of([0.2, 0.2, 1.4, 0.2])
     loop.play(50_000)
-    assert loop.ledger.refuted
+    assert loop.ledger.is_refuted
     assert loop.ledger.lower == 1.0
     by_pair = np.bincount(*np.array(sampler.batches).T)
     assert by_pair.argmax() == 2

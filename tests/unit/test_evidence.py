@@ -12,14 +12,14 @@ import scipy
 from pytest_dp.privacy import ApproximateDP, GaussianDP, PrivacyProfile, RenyiDP
 from pytest_dp.statistics import clopper_pearson
 from pytest_dp.statistics.count_tests import (
-    all_come_before,
+    chance_all_come_before,
+    fisher_p_value,
+    kolmogorov_smirnov_p_value,
     largest_rejected_eps,
     log_e_value,
-    pairs_agree,
-    runs_depend,
-    same_law,
+    p_value_of_agreement,
+    p_value_of_lag,
     statdp_p_value,
-    two_samples,
 )
 from pytest_dp.statistics.event_test import (
     NO_COUNTS,
@@ -131,7 +131,7 @@ def test_two_samples_are_compared_as_by_fisher(hits):
     tails = [
         scipy.stats.fisher_exact(table, alternative).pvalue for alternative in ("less", "greater")
     ]
-    assert two_samples(hits, runs) == pytest.approx(min(1.0, 2 * min(tails)))
+    assert fisher_p_value(hits, runs) == pytest.approx(min(1.0, 2 * min(tails)))
 
 
 @pytest.mark.parametrize("shift", [0.0, 0.2, 3.0])
@@ -139,8 +139,10 @@ def test_laws_of_samples_are_compared_as_by_scipy(shift):
     rng = np.random.default_rng(4)
     first, other = rng.laplace(size=300), np.round(rng.laplace(size=200) + shift, 1)
     exact = scipy.stats.ks_2samp(first, other, method="exact").pvalue
-    assert exact <= same_law(first, other)
-    assert math.log(same_law(first, other)) == pytest.approx(math.log(exact), rel=0.15, abs=0.15)
+    assert exact <= kolmogorov_smirnov_p_value(first, other)
+    assert math.log(kolmogorov_smirnov_p_value(first, other)) == pytest.approx(
+        math.log(exact), rel=0.15, abs=0.15
+    )
 
 
 @pytest.mark.parametrize(("groups", "runs"), [(3, 2), (2, 4)])
@@ -152,7 +154,7 @@ def test_independent_runs_hardly_ever_seem_to_agree(groups, runs):
         for chosen in itertools.combinations(range(cells), hits):
             inside = np.zeros(cells, dtype=bool)
             inside[list(chosen)] = True
-            found.append(pairs_agree(inside.reshape(groups, runs)))
+            found.append(p_value_of_agreement(inside.reshape(groups, runs)))
         for level in (0.01, 0.05, 0.2):
             assert np.mean(np.array(found) <= level) <= level + 1e-12
         assert np.mean(found) > 0.5  # and of all levels there are, it attains each
@@ -169,7 +171,7 @@ def test_independent_runs_hardly_ever_seem_to_depend(lag):
         for chosen in itertools.combinations(range(runs), hits):
             inside = np.zeros(runs, dtype=bool)
             inside[list(chosen)] = True
-            found.append(runs_depend(inside, lag))
+            found.append(p_value_of_lag(inside, lag))
         for level in sorted(set(found)):
             assert np.mean(np.array(found) <= level + 1e-12) <= level + 1e-12
 
@@ -180,7 +182,7 @@ def test_independent_runs_hardly_ever_seem_to_depend(lag):
     ids=["alternating", "of period two"],
 )
 def test_runs_that_depend_on_those_before_are_seen(inside, lag):
-    assert runs_depend(inside.astype(bool), lag) < 1e-9
+    assert p_value_of_lag(inside.astype(bool), lag) < 1e-9
 
 
 # the e-value of outputs against a known distribution
@@ -230,7 +232,7 @@ def test_that_no_hit_is_among_the_last_runs_by_all_orders(last, hits, runs):
     orders = list(itertools.combinations(range(runs), hits))
     early = [order for order in orders if max(order) < runs - last]
     by_all = len(early) / len(orders)
-    assert all_come_before(last, hits, runs) == pytest.approx(by_all, abs=1e-12)
+    assert chance_all_come_before(last, hits, runs) == pytest.approx(by_all, abs=1e-12)
 
 
 APART = Counts(620, 1_000, 240, 1_000)
@@ -264,7 +266,7 @@ def test_delta_at_the_claimed_eps():
     low, high = found.intervals[0][0], found.intervals[1][1]
     assert found.delta_lower == pytest.approx(low - math.exp(0.5) * high)
     assert 0.01 < found.delta_lower < 0.62 - math.exp(0.5) * 0.24
-    assert EventTest(claim).bound(APART.swapped, 1e-3).delta_lower == 0.0
+    assert EventTest(claim).bound(APART.inputs_swapped, 1e-3).delta_lower == 0.0
     assert EventTest(GaussianDP(1.0)).bound(APART, 1e-3).delta_lower is None
 
 
@@ -288,9 +290,9 @@ def test_the_classical_p_value_is_valid_and_agrees_with_its_bound():
 
 
 def test_turned_around_twice_is_the_same():
-    other = UNEVEN.swapped
+    other = UNEVEN.inputs_swapped
     assert other.four == (*UNEVEN.four[2:], *UNEVEN.four[:2])
-    assert other.swapped == UNEVEN
+    assert other.inputs_swapped == UNEVEN
 
 
 def test_no_counts_prove_nothing():

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from pytest_dp.statistics.guessing_bounds import AreaBets, area, area_resolution
+from pytest_dp.statistics.guessing_bounds import AreaBets, area_resolution, estimate_area
 
 LAWS = (
     # of scores 0, 1, 2 with the record and without
@@ -59,8 +59,8 @@ def test_the_area_and_its_error_are_those_of_all_pairs():
     inside, outside = rng.integers(0, 9, 40) + 1.0, rng.integers(0, 9, 25) + 0.0
     above = np.sign(inside[:, None] - outside) / 2 + 0.5
     variance = above.mean(1).var(ddof=1) / 40 + above.mean(0).var(ddof=1) / 25
-    assert area(inside, outside) == pytest.approx((above.mean(), math.sqrt(variance)))
-    mean, error = area(np.ones(10), np.zeros(10))
+    assert estimate_area(inside, outside) == pytest.approx((above.mean(), math.sqrt(variance)))
+    mean, error = estimate_area(np.ones(10), np.zeros(10))
     assert mean == 1
     assert 0.05 < error < 0.2
 

@@ -119,11 +119,11 @@ def test_the_bound_stops_at_the_first_rung_that_stands():
     ledger.highest[:] = [20, 20, 20, 3, 20, 20, 0, 0, 0, 0, 0, 0]
     assert ledger.lower == pytest.approx(2.0 * RUNGS[2])
     assert ledger.p_value == 1.0
-    assert not ledger.refuted
+    assert not ledger.is_refuted
     ledger.highest[:] = 14
     assert ledger.lower == 2.0
     assert ledger.p_value == pytest.approx(math.exp(-14))
-    assert ledger.refuted
+    assert ledger.is_refuted
 
 
 @pytest.mark.parametrize("alpha", [0.05, 1e-6])
@@ -133,9 +133,9 @@ def test_rounding_does_not_make_the_verdict_and_the_p_value_disagree(alpha, shar
     edge = -math.log(share * alpha)
     for wealth in (edge, math.nextafter(edge, 0)):
         ledger.highest[:] = wealth
-        assert ledger.refuted == (wealth == edge) == (ledger.lower == 1.0)
-        p_value = agree_with_verdict(ledger.p_value / share, alpha, violated=ledger.refuted)
-        assert ledger.refuted == (p_value <= alpha)
+        assert ledger.is_refuted == (wealth == edge) == (ledger.lower == 1.0)
+        p_value = agree_with_verdict(ledger.p_value / share, alpha, violated=ledger.is_refuted)
+        assert ledger.is_refuted == (p_value <= alpha)
         assert p_value == pytest.approx(alpha)
 
 

@@ -38,7 +38,7 @@ of_claims = pytest.mark.parametrize("claim", CLAIMS, ids=str)
 def best_of(seen, claim):
     """What an event shows whose probabilities are its frequencies, half a hit at least."""
     c1, n1, c2, n2 = seen.four
-    return float(EventTest(claim).shows(c1 / n1, max(c2, 0.5) / n2))
+    return float(EventTest(claim).parameter_shown(c1 / n1, max(c2, 0.5) / n2))
 
 
 def points_in_region(seen, claim, alpha, points=8_000):
@@ -70,7 +70,7 @@ EACH = [
 def test_no_point_contradicts_the_bound_and_some_come_close(seen, claim, alpha):
     bound = EventTest(claim).lower(seen, alpha)
     x1, x2 = points_in_region(seen, claim, alpha)
-    shown = EventTest(claim).shows(x1, x2)
+    shown = EventTest(claim).parameter_shown(x1, x2)
     assert bound <= shown.min()
     if math.isfinite(best_of(seen, claim)):
         slack = max(best_of(seen, claim) - bound, 0.05)
@@ -109,7 +109,7 @@ def test_interval_is_two_bounds_at_half_of_alpha_each():
         low, high = EventTest(claim).interval(seen, 0.1)
         assert low == EventTest(claim).lower(seen, 0.05)
         far = clopper_pearson.upper(300, 1_000, 0.025), clopper_pearson.lower(100, 1_000, 0.025)
-        assert best_of(seen, claim) < high < float(EventTest(claim).shows(*far))
+        assert best_of(seen, claim) < high < float(EventTest(claim).parameter_shown(*far))
 
 
 @pytest.mark.parametrize("claim", [PURE, GaussianDP(0.7)], ids=str)
@@ -120,7 +120,7 @@ def test_the_upper_end_of_an_interval_is_missed_with_chance_half_alpha_at_most(c
         [EventTest(claim).interval(Counts(a, n, b, n), 0.3)[1] for b in range(n + 1)]
         for a in range(n + 1)
     ]
-    missed = chance[np.array(ends) < EventTest(claim).shows(p1, p2)].sum()
+    missed = chance[np.array(ends) < EventTest(claim).parameter_shown(p1, p2)].sum()
     assert 0.001 < missed <= 0.15
 
 

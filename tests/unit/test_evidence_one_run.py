@@ -58,7 +58,7 @@ def best_of_all(guesses: int, canaries: int, reach: int, *sticks: HockeyStick) -
 def test_the_chances_are_those_of_the_best_of_all_mechanisms():
     for eps, delta in [(0.5, 0.0), (1.5, 0.0), (1.0, 0.01), (0.0, 0.02)]:
         for guesses, canaries in [(1, 1), (2, 2), (3, 3), (1, 3), (2, 3), (1, 2)]:
-            allowed = guessing_bounds.tails(guesses, canaries, stick(eps, delta))
+            allowed = guessing_bounds.tail_chances(guesses, canaries, stick(eps, delta))
             for reach in range(1, guesses + 1):
                 best = best_of_all(guesses, canaries, reach, *stick(eps, delta))
                 assert allowed[reach] == pytest.approx(best, rel=1e-6)
@@ -70,7 +70,7 @@ def test_the_chances_are_those_of_the_best_of_all_mechanisms():
 )
 def test_no_mechanism_that_keeps_several_promises_guesses_more(guesses, canaries, sticks):
     sticks = tuple(HockeyStick(*each) for each in sticks)
-    allowed = guessing_bounds.tails(guesses, canaries, sticks)
+    allowed = guessing_bounds.tail_chances(guesses, canaries, sticks)
     for reach in range(1, guesses + 1):
         best = best_of_all(guesses, canaries, reach, *sticks)
         assert best <= allowed[reach] + 1e-9
@@ -87,17 +87,19 @@ def test_chances_are_below_those_that_were_published_where_much_is_right():
         v = min(v, guesses)
         i = np.arange(1, v + 1)
         published = f[v] + 2 * canaries * delta * np.max((f[v - i] - f[v]) / i)
-        assert f[v] < guessing_bounds.tails(guesses, canaries, stick(eps, delta))[v] < published
+        assert (
+            f[v] < guessing_bounds.tail_chances(guesses, canaries, stick(eps, delta))[v] < published
+        )
 
 
 @pytest.mark.parametrize(("eps", "delta"), [(1.0, 0.0), (3.0, 1e-6)])
 def test_what_refutes_and_what_the_bound_says_agree(eps, delta):
     claim = read_guarantee({"eps": eps, "delta": delta})
-    right = guessing_bounds.to_refute(100, 200, stick(eps, delta), 0.01)
+    right = guessing_bounds.fewest_right_guesses(100, 200, stick(eps, delta), 0.01)
     bounds = [guessing_bounds.lower_bound(right + step, 100, 200, claim, 0.01) for step in (-1, 0)]
     assert bounds[0] < eps <= bounds[1] * 1.001
     assert guessing_bounds.lower_bound(50, 100, 200, claim, 0.01) == 0.0
-    assert guessing_bounds.to_refute(3, 200, stick(eps, delta), 0.001) is None
+    assert guessing_bounds.fewest_right_guesses(3, 200, stick(eps, delta), 0.001) is None
 
 
 def test_a_bound_exceeds_the_truth_no_more_often_than_allowed():
@@ -112,12 +114,12 @@ def test_a_bound_exceeds_the_truth_no_more_often_than_allowed():
 
 def test_right_guesses_of_several_runs_are_added_up():
     """Of eps alone as many coins at once; beside a delta as draws of the law of one run."""
-    at_once = guessing_bounds.tails(120, 120, stick(1.3))
-    assert guessing_bounds.tails(40, 40, stick(1.3), 3) == pytest.approx(at_once, rel=1e-6)
-    one = guessing_bounds.tails(20, 50, stick(1.0, 1e-3))
+    at_once = guessing_bounds.tail_chances(120, 120, stick(1.3))
+    assert guessing_bounds.tail_chances(40, 40, stick(1.3), 3) == pytest.approx(at_once, rel=1e-6)
+    one = guessing_bounds.tail_chances(20, 50, stick(1.0, 1e-3))
     law = -np.diff(np.append(one, 0.0))
     drawn = np.random.default_rng(1).choice(21, (100_000, 3), p=law).sum(axis=1)
-    allowed = guessing_bounds.tails(20, 50, stick(1.0, 1e-3), 3)
+    allowed = guessing_bounds.tail_chances(20, 50, stick(1.0, 1e-3), 3)
     for right in (40, 48, 53):
         assert np.mean(drawn >= right) == pytest.approx(allowed[right], abs=0.006)
 
@@ -125,7 +127,7 @@ def test_right_guesses_of_several_runs_are_added_up():
 def test_as_many_runs_are_asked_for_as_refute_what_hides_nothing():
     needed = guessing_bounds.runs_needed(10, 100, stick(1.0), 1e-6)
     for runs, is_enough in ((needed, True), (needed - 1, False)):
-        most = guessing_bounds.tails(10, 100, stick(1.0), runs)[-1]
+        most = guessing_bounds.tail_chances(10, 100, stick(1.0), runs)[-1]
         assert (most <= 1e-6 / runs) == is_enough
     assert math.isinf(guessing_bounds.runs_needed(1, 100, stick(1.0, 0.5), 1e-6))
 
@@ -133,8 +135,10 @@ def test_as_many_runs_are_asked_for_as_refute_what_hides_nothing():
 def test_as_many_are_guessed_as_can_show_something_and_no_more_than_there_are():
     guesses = sum(guessing_bounds.plan_guesses(1_000, stick(2.0), 1e-6))
     assert (
-        guessing_bounds.to_refute(guesses, 1_000, stick(2.0), 1e-6)
+        guessing_bounds.fewest_right_guesses(guesses, 1_000, stick(2.0), 1e-6)
         < guesses
-        < guessing_bounds.most(1_000)
+        < guessing_bounds.max_guesses(1_000)
     )
-    assert sum(guessing_bounds.plan_guesses(50, stick(4.0), 1e-6)) == guessing_bounds.most(50)
+    assert sum(guessing_bounds.plan_guesses(50, stick(4.0), 1e-6)) == guessing_bounds.max_guesses(
+        50
+    )

@@ -15,7 +15,7 @@ from pytest_dp.outputs.feature import Feature
 from pytest_dp.outputs.features import all_features, bits_of, float_features, lowest_bit_of
 from pytest_dp.outputs.leaves import ABSENT, NUMBER
 from pytest_dp.outputs.table import tabulate
-from pytest_dp.readers.noise_traces import remainders
+from pytest_dp.readers.noise_traces import find_remainders
 
 pytestmark = pytest.mark.slow
 
@@ -226,6 +226,8 @@ def test_continuous_numbers_leave_no_remainder():
     rng = np.random.default_rng(0)
     for draw in (rng.laplace, rng.normal, rng.random, rng.standard_cauchy):
         for rows in (12, 60):
-            assert remainders(["x"] * 400, draw(size=(rows, 400)), draw(size=(rows, 400))) == []
+            assert (
+                find_remainders(["x"] * 400, draw(size=(rows, 400)), draw(size=(rows, 400))) == []
+            )
     singles = rng.laplace(size=(24, 300)).astype(np.float32).astype(np.float64)
-    assert remainders(["x"] * 300, singles[:12], singles[12:]) == []
+    assert find_remainders(["x"] * 300, singles[:12], singles[12:]) == []

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from drawing import at_work, draws_of, measure, scalar, warm
 
-from pytest_dp.outputs.raised import same
+from pytest_dp.outputs.raised import equal_outputs
 from pytest_dp.running.chunks import (
     MAX_CHUNKS,
     MAX_SCALAR,
@@ -47,7 +47,7 @@ def test_what_is_measured_is_what_would_be_drawn(mechanism, vectorized, n_jobs):
     assert some.n_jobs == n_jobs
     assert not some.notes
     for outputs, parts, kept in zip(drawn, results, whole, strict=True):
-        assert all(map(same, outputs, [output for part in kept for output in part]))
+        assert all(map(equal_outputs, outputs, [output for part in kept for output in part]))
         starts = np.cumsum([0] + [len(part) for part in kept])
         assert parts == [moments(outputs[one:two]) for one, two in itertools.pairwise(starts)]
 

@@ -13,7 +13,7 @@ import pytest
 from drawing import at_work, sampler
 
 from pytest_dp.basics.errors import MechanismError
-from pytest_dp.outputs.raised import same
+from pytest_dp.outputs.raised import equal_outputs
 from pytest_dp.running.chunks import Input
 from pytest_dp.running.deadline import Deadline
 from pytest_dp.running.sampler import SampleRequest
@@ -71,9 +71,9 @@ def test_one_and_two_processes_give_the_same(mechanism, keywords):
     shared, some = drawn(mechanism, **keywords)
     alone, _ = drawn(mechanism, n_jobs=1, **keywords)
     assert some.n_jobs == 2
-    assert all(map(same, shared[0], alone[0]))
-    assert all(map(same, shared[1], alone[1]))
-    assert not all(map(same, shared[0], shared[1]))
+    assert all(map(equal_outputs, shared[0], alone[0]))
+    assert all(map(equal_outputs, shared[1], alone[1]))
+    assert not all(map(equal_outputs, shared[0], shared[1]))
 
 
 def in_deque():
