@@ -44,7 +44,7 @@ ALL_ELEMENTS = -1
 
 
 class Head(NamedTuple):
-    """A container apart from its elements: its type, labels, form and length."""
+    """A description of a container without its elements: its type, labels, form and length."""
 
     kind: str
     labels: Labels
@@ -60,10 +60,9 @@ PLAIN_HEADS: dict[Any, Head] = {
 
 
 def open_container(container: Any) -> tuple[Head, Sequence[Any]] | None:
-    """Return the head and the elements of a container.
+    """Return the head and the elements of a container; a single element may stand for it.
 
-    None for an object that is no container, or one whose code raises when it is read; the error is
-    noted.
+    None for an object that is no container, and, with the error noted, for one whose code raises.
     """
     if type(container) in PLAIN_HEADS:
         return PLAIN_HEADS[type(container)], container
@@ -91,7 +90,7 @@ def _length_of(container: Any) -> int | None:
 
 
 def container_name(container: Any) -> str:
-    """Return the name of a container's type; of elements of an iterator, that of the iterator."""
+    """Return the name of a container's type; for elements of an iterator, that of the iterator."""
     return container.kind if isinstance(container, IteratorElements) else type_name(type(container))
 
 
@@ -101,7 +100,7 @@ def _pandas_dtype(column: Any) -> str:
 
 
 def is_plain(dtype: np.dtype[Any]) -> bool:
-    """Return whether ``tolist`` gives Python objects that equal the elements, for this type."""
+    """Return whether ``tolist`` of arrays of a type gives Python objects equal to the elements."""
     return dtype.kind in "biufOUS" and not (dtype.kind == "f" and dtype.itemsize > 8)
 
 
@@ -112,7 +111,7 @@ def _dtype_text(dtype: np.dtype[Any]) -> str:
 
 
 def _sort(elements: Any) -> list[Any]:
-    """Return keys or elements of a set in an order that is the same in any process."""
+    """Return keys or elements of a set, sorted by ``<``, or by type and repr if ``<`` fails."""
     if not any(isinstance(element, set | frozenset) for element in elements):  # < is "subset of"
         try:
             return sorted(elements)
@@ -122,10 +121,8 @@ def _sort(elements: Any) -> list[Any]:
 
 
 Opener = Callable[[Any, list[Aspect]], Inside | None]
-"""A function that returns what is in a container, and appends to its form.
-
-It returns None for an object that is no container after all.
-"""
+"""A function that returns the labels and elements of a container, and appends aspects to its form;
+None for an object that it does not open."""
 
 
 def _opener_of(elements: Callable[[Any, list[Aspect]], Iterator[tuple[str, Any]]]) -> Opener:
@@ -134,21 +131,20 @@ def _opener_of(elements: Callable[[Any, list[Aspect]], Iterator[tuple[str, Any]]
 
 
 def _by_label(labelled: Iterable[tuple[str, Any]]) -> Inside:
-    """Return labels and elements of pairs, apart."""
     pairs = list(labelled)
     return tuple(label for label, _ in pairs), [element for _, element in pairs]
 
 
 @lru_cache(maxsize=64)
 def indices(shape: tuple[int, ...]) -> Labels:
-    """Return the labels of all elements of an array of this shape."""
+    """Return the labels of all elements of arrays of a shape; None for one axis."""
     if len(shape) == 1:
         return None
     return tuple(f"[{', '.join(map(str, index))}]" for index in np.ndindex(shape))
 
 
 def _open_array(array: Any, form: list[Aspect]) -> Inside:
-    """Open an array; one without axes is as good as the value that it holds."""
+    """Return labels and elements of an array; of one without axes, its single value."""
     if not array.ndim and array.dtype.names is None:  # as good as what it holds
         form.pop()
         return ("",), [array.item()]
@@ -161,7 +157,7 @@ def _open_array(array: Any, form: list[Aspect]) -> Inside:
 
 
 def _open_structure(record: Any, _: list[Aspect]) -> Inside | None:
-    """Open one element of a structured array by its fields; None for other `numpy.void`."""
+    """Return labels and values of the fields of a structured element; None for other voids."""
     names = record.dtype.names
     if names is None:
         return None
@@ -169,7 +165,7 @@ def _open_structure(record: Any, _: list[Aspect]) -> Inside | None:
 
 
 def _open_moment(moment: Any, _: list[Aspect]) -> Inside | None:
-    """Open a date, time or span of time as numbers; None for a missing one."""
+    """Return a date, time or span of time as numbers, with its unit or time zone; None for NaT."""
     if isinstance(moment, np.datetime64 | np.timedelta64):
         ticks = math.nan if np.isnat(moment) else int(moment.astype(np.int64))
         return (".astype(int)", ".dtype"), [ticks, str(moment.dtype)]
@@ -186,7 +182,7 @@ def _open_moment(moment: Any, _: list[Aspect]) -> Inside | None:
 
 
 def _open_pandas(data: Any, form: list[Aspect]) -> Iterator[tuple[str, Any]]:
-    """Yield values, names and attributes of a pandas object, and its index unless 0, 1, ..."""
+    """Yield values, names, attributes and indexes of a pandas object; appends its dtypes."""
     if hasattr(data, "columns"):
         for j, column in enumerate(data.columns):
             where = f"[{column!r}]"
@@ -209,7 +205,7 @@ def _open_pandas(data: Any, form: list[Aspect]) -> Iterator[tuple[str, Any]]:
 
 
 def _open_columns(table: Any, form: list[Aspect]) -> Iterator[tuple[str, Any]]:
-    """Yield values of a polars or PyArrow table, column by column, or of a polars series."""
+    """Yield values of a polars or PyArrow table by column, or of a polars series."""
     columns = [("", table)]
     if hasattr(table, "column_names"):
         columns = list(zip(table.column_names, table.columns, strict=True))
@@ -226,7 +222,7 @@ def _open_columns(table: Any, form: list[Aspect]) -> Iterator[tuple[str, Any]]:
 
 
 def _labels_of_axis(index: Any, place: str, form: list[Aspect]) -> Iterator[tuple[str, Any]]:
-    """Yield labels of rows or columns of a pandas object; appends their type to the form."""
+    """Yield the name and labels of a pandas index, unless 0, 1, ...; appends its type to `form`."""
     form.append((place, "type", container_name(index)))
     if index.name is not None:
         yield f"{place}.name", index.name
@@ -237,14 +233,14 @@ def _labels_of_axis(index: Any, place: str, form: list[Aspect]) -> Iterator[tupl
 
 
 def _open_mapping(mapping: Any, form: list[Aspect]) -> Inside:
-    """Open a mapping: its values, in an order of keys that is the same in any process."""
+    """Return labels and values of a mapping, sorted by key; appends the order of keys to `form`."""
     head, keys = _head_of(container_name(mapping), tuple(mapping))
     form += head.form[1:]
     return head.labels, [mapping[key] for key in keys]
 
 
 def _head_of(kind: str, given: tuple[Any, ...]) -> tuple[Head, list[Any]]:
-    """Return the head of a mapping with keys in this order, and the keys in order of values."""
+    """Return the head of a mapping with keys in this order, and its keys sorted by `_sort`."""
     one_way = {str, int, bytes}.issuperset(map(type, given))  # equal keys are written alike
     return (_head_of_keys if one_way else _head_of_keys.__wrapped__)(kind, given)
 
@@ -265,7 +261,7 @@ def _attribute_labels(names: tuple[str, ...]) -> Labels:
 
 
 def _open_dataclass(instance: Any, _: list[Aspect]) -> Inside:
-    """Open a dataclass: the values of its fields."""
+    """Return labels and values of all fields of a dataclass; raises if one has no value."""
     names = _fields_of(instance.__class__)
     return _attribute_labels(names), [getattr(instance, name) for name in names]
 
@@ -277,18 +273,18 @@ def _fields_of(kind: Any) -> tuple[str, ...]:
 
 
 def _open_sequence(sequence: Any, _: list[Aspect]) -> Inside:
-    """Open a sequence; a named tuple by its names."""
+    """Return labels and elements of a sequence; of a named tuple, by its names."""
     names, values = getattr(sequence, "_fields", None), list(sequence)
     return _attribute_labels(tuple(names[i] for i in range(len(values)))) if names else None, values
 
 
 def _open_set(members: Any, _: list[Aspect]) -> Inside:
-    """Open a set: its elements in an order that is the same in any process."""
+    """Return labels and elements of a set, sorted by `_sort`."""
     return _by_label((f"sorted(\0)[{i}]", value) for i, value in enumerate(_sort(members)))
 
 
 def _open_object(instance: Any, _: list[Aspect]) -> Inside | None:
-    """Open an object by its attributes; None if it is not read by attributes."""
+    """Return labels and values of an object's attributes; None if `attributes` reads none."""
     fields = attributes(instance)
     return None if fields is None else (_attribute_labels(tuple(fields)), list(fields.values()))
 
@@ -302,12 +298,12 @@ def _openers(kind: Any) -> tuple[Opener, ...]:
 
 
 def _is_subclass_of(*kinds: Any) -> Callable[[Any], bool]:
-    """Return a predicate: whether a type is a subclass of any of these."""
+    """Return a predicate: whether a type is a subclass of any of `kinds`."""
     return lambda kind: issubclass(kind, kinds)
 
 
 def _is_pandas(kind: Any) -> bool:
-    """Return whether a type is one of pandas; False while pandas is not imported."""
+    """Return whether a type is one of pandas's containers; False while pandas is not imported."""
     pandas = sys.modules.get("pandas")
     if pandas is None:
         return False
@@ -316,19 +312,19 @@ def _is_pandas(kind: Any) -> bool:
 
 
 def _has_columns(kind: Any) -> bool:
-    """Return whether a type is a table of polars or PyArrow, or a polars series."""
+    """Return whether a type is a table of polars or PyArrow, or a polars series; else False."""
     polars, arrow = (sys.modules.get(name) for name in ("polars", "pyarrow"))
     kinds = (polars.DataFrame, polars.Series) if polars is not None else ()
     return issubclass(kind, (*kinds, arrow.Table) if arrow is not None else kinds)
 
 
 def _is_array_like(kind: Any) -> bool:
-    """Return whether objects of a type can be made arrays."""
+    """Return whether a type has ``__array__``, and is no scalar type of NumPy."""
     return hasattr(kind, "__array__") and not issubclass(kind, np.generic)
 
 
 _NEVER = (*NUMBERS, str, bytes, Raised, type)
-"""Types of what is never opened, but for spans of time, which NumPy counts among its integers."""
+"""Types that are never opened; of NumPy's integers, spans of time are opened all the same."""
 _CONTAINERS: tuple[tuple[Callable[[Any], bool], Opener], ...] = (
     (
         _is_subclass_of(complex, np.complexfloating),
@@ -346,4 +342,4 @@ _CONTAINERS: tuple[tuple[Callable[[Any], bool], Opener], ...] = (
     (_is_array_like, lambda container, _: (("",), [np.asarray(container)])),
     (_is_subclass_of(object), _open_object),
 )
-"""How containers are opened: by the first whose types fit, and that does not give None."""
+"""Predicates of types, and openers: the first that fits and does not return None is taken."""

@@ -43,10 +43,10 @@ from pytest_dp.outputs.rounding import (
 from pytest_dp.outputs.table import Table
 
 MAX_VALUES = 48
-"""Different values, or categories, that are events by themselves. More take longer; with fewer,
-rare ones are left out."""
+"""Different values, or categories, that are events by themselves. More take longer; fewer leave out
+rare ones."""
 MAX_OF_A_KIND = 3
-"""Events of one kind of one feature. More take longer; with fewer, a second one is left out."""
+"""Events of one kind of one feature. More take longer; fewer leave out a second one."""
 MAX_SET = 256
 """Categories of a set, at most. More: events are unreadable; fewer: leaks over many categories are
 missed."""
@@ -54,8 +54,8 @@ RARE_SHARE = 0.01
 """Share of the outputs below which an event is rare. Larger: common events take their places;
 smaller: leaks of rare outputs are missed."""
 THRESHOLDS = (0.002, 0.005, 0.01, *(k / 50 for k in range(1, 50)), 0.99, 0.995, 0.998)
-"""Quantiles at which a number is cut. More take longer; with fewer, leaks in between are met less
-closely."""
+"""Quantiles at which a number is cut. More take longer; with fewer, cuts lie farther from the
+best."""
 
 Rank = Callable[[Ints, Ints], Floats]
 """``rank(c1, c2)``: how promising events are, by their counts on D and on D', shape (k,); higher is
@@ -78,7 +78,7 @@ class RankedEvent:
 
     @classmethod
     def of(cls, event: Event, table: Table, on_d: Bools, rank: Rank) -> Self:
-        """Count an event in the outputs of a table, and return it with its rank."""
+        """Return an event with its counts in the outputs of a table, and its rank."""
         inside = event.mask(table)
         c1, c2 = (np.array([np.sum(inside & side)]) for side in (on_d, ~on_d))
         return cls(event, int(c1[0]), int(c2[0]), float(rank(c1, c2)[0]))
@@ -86,12 +86,13 @@ class RankedEvent:
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """Many events of one kind: their counts on D and on D', and a function that builds one."""
+    """A group of events of one kind: counts on D and on D', and a function that builds an event."""
 
     c1: Ints
     c2: Ints
     build: Callable[[int], Condition]
     cost: float | Floats = 0.0
+    """Taken off the rank of each event."""
     is_single: bool = False
     """Whether each event is a single value or category of a feature."""
 
@@ -105,11 +106,11 @@ def search(
     *,
     rare: bool = False,
 ) -> list[RankedEvent]:
-    """Return the most promising events that tell outputs on D from outputs on D', best first.
+    """Return events that separate outputs on D from outputs on D', best first, at most `limit`.
 
-    Events are about the features in `about`; at most `limit` are returned. With `rare`, so are, for
-    either input, the rare value or category that points to it most: a value that is released once
-    in a thousand runs tells everything, but not yet.
+    `on_d` says which outputs are on D; events are about the features in `about`, or single outputs.
+    With `rare`, up to two more follow: for either input, the rare value or category, not sure yet,
+    that points to it most.
     """
     exact = any(feature.exact for feature in about)
     # Of equals, what comes first wins: the easiest to read.
@@ -138,9 +139,9 @@ def search(
 
 
 def _rank_rare_events(on_d: bool, runs: int) -> Rank:
-    """Return a rank of rare events that favour one input: standard errors of the difference.
+    """Return a rank: by how many standard errors an event favours one input; `-inf` below 2.
 
-    Minus infinity below 2, and for events of at least `RARE_SHARE` of the outputs.
+    Also `-inf` for events of at least `RARE_SHARE` of the outputs, `runs` in all.
     """
 
     def rank(c1: Ints, c2: Ints) -> Floats:
@@ -154,9 +155,9 @@ def _rank_rare_events(on_d: bool, runs: int) -> Rank:
 def _best_events(
     blocks: list[_Block], rank: Rank, context: tuple[Condition, ...], limit: int, cost: float = 0.0
 ) -> list[RankedEvent]:
-    """Return the `limit` events of the highest rank, at most `MAX_OF_A_KIND` of a block.
+    """Return at most `limit` events by falling rank, at most `MAX_OF_A_KIND` of a block.
 
-    Each is conjoined with the conditions of `context`. `cost` is taken off every rank.
+    Each is conjoined with `context`. `cost` is taken off every rank; `-inf` leaves an event out.
     """
     if not blocks:
         return []
@@ -176,13 +177,13 @@ def _best_events(
 
 
 def _highest(ranks: Floats, limit: int) -> list[int]:
-    """Return the indices of the highest ranks, without those of minus infinity."""
+    """Return the indices of the `limit` highest ranks, without ranks of minus infinity."""
     order: list[int] = np.argsort(-ranks, kind="stable")[:limit].tolist()
     return [k for k in order if ranks[k] > -math.inf]
 
 
 def _number_events(feature: Feature, table: Table, on_d: Bools) -> Iterator[_Block]:
-    """Yield half-lines, intervals and recurring values of a feature with numbers."""
+    """Yield events about a feature's numbers: NaN, half-lines, intervals, recurring values."""
     numbers, codes = feature.columns(table)
     is_number = codes == NUMBER
     nan = is_number & np.isnan(numbers)
@@ -232,10 +233,9 @@ def _number_events(feature: Feature, table: Table, on_d: Bools) -> Iterator[_Blo
 def _recurring_values(
     feature: Feature, numbers1: Floats, numbers2: Floats, around: Tolerance
 ) -> Iterator[_Block]:
-    """Yield events for single values that come more often than chance explains.
+    """Yield events for at most `MAX_VALUES` values that recur more often than chance explains.
 
-    `numbers1` and `numbers2` are the sorted numbers on D and on D'; values within `around` are
-    equal.
+    `numbers1` and `numbers2` are the sorted numbers on D and on D'; `around` is their tolerance.
     """
     distinct = np.unique(np.concatenate([numbers1, numbers2]), return_counts=True)
     values, counts = clusters(*distinct, around)
@@ -255,9 +255,10 @@ def _recurring_values(
 
 
 def thresholds(numbers: Floats, around: Tolerance = EXACT) -> Floats:
-    """Return cut points for numbers, with few digits: all values if there are few, else quantiles.
+    """Return sorted cut points for numbers: all values if there are few, else rounded quantiles.
 
-    `around` is the distance up to which numbers count as equal.
+    `around` is the distance up to which numbers count as equal. Infinities are cut points only if
+    no number is finite.
     """
     finite = numbers[np.isfinite(numbers)]
     if not len(finite):
@@ -277,7 +278,7 @@ def thresholds(numbers: Floats, around: Tolerance = EXACT) -> Floats:
 
 
 def _category_events(feature: Feature, table: Table, on_d: Bools) -> Iterator[_Block]:
-    """Yield events for each category of a feature, and for its complement."""
+    """Yield events for the commonest categories of a feature, and for their complements."""
     if not feature.of_kind.categories:
         return
     codes = feature.columns(table)[1]
@@ -298,7 +299,8 @@ def _category_events(feature: Feature, table: Table, on_d: Bools) -> Iterator[_B
 def _single_outputs(table: Table, on_d: Bools, exact: bool) -> list[_Block]:
     """Return events for single outputs, and for sets of outputs that are likelier on one input.
 
-    None if hardly any output comes twice, and for extracts, whose outputs cannot be written down.
+    None if more than 8 different outputs are more than an eighth of all, or more than `MAX_SET`;
+    and none for extracts. With `exact`, rounding errors count as differences.
     """
     if table.is_extract:  # an output that is gone cannot be written down
         return []
@@ -332,7 +334,7 @@ def _single_outputs(table: Table, on_d: Bools, exact: bool) -> list[_Block]:
 
 
 def one_of(table: Table, rows: Sequence[int], outcomes: WholeOutputs) -> OneOf:
-    """Return the event that an output is one of some outcomes, which are rows of a table."""
+    """Return the event that an output is one of `outcomes`, shown by the outputs in `rows`."""
     outputs = [table.raw[row] for row in rows]
     plain = [o.tolist() if isinstance(o, np.ndarray | np.generic) else o for o in outputs]
     varied = len(table.types.names) > 1 or len(table.forms.names) > 1
@@ -342,10 +344,7 @@ def one_of(table: Table, rows: Sequence[int], outcomes: WholeOutputs) -> OneOf:
 
 
 def _contexts(about: list[Feature], table: Table, on_d: Bools, rank: Rank) -> list[Condition]:
-    """Return the lengths and counts that tell the inputs apart most, `MAX_CONTEXTS` at most.
-
-    Among the outputs of each, numbers are searched again.
-    """
+    """Return at most `MAX_CONTEXTS` conditions on lengths and counts, the most telling first."""
     contexts: list[tuple[float, Condition]] = []
     for feature in about:
         if feature.kind not in ("count", "len"):
@@ -360,5 +359,5 @@ def _contexts(about: list[Feature], table: Table, on_d: Bools, rank: Rank) -> li
 
 
 def _count(mask: Bools, on_d: Bools) -> tuple[Ints, Ints]:
-    """Return how many outputs on D and on D' a mask holds for, as arrays of shape (1,)."""
+    """Return how many outputs on D, and on D', a mask holds for, as arrays of shape (1,)."""
     return np.array([np.sum(mask & on_d)]), np.array([np.sum(mask & ~on_d)])

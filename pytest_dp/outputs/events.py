@@ -20,9 +20,9 @@ from pytest_dp.outputs.table import Table, tabulate
 
 @dataclass(frozen=True, slots=True)
 class Between:
-    """A half-line or interval of a feature: ``low <= feature < high``; None for an open end.
+    """A half-line or interval of a feature, ``low <= feature < high``; None for an open end.
 
-    Numbers that are closer to an end than `tolerance` count as equal to it.
+    Numbers closer to an end than `tolerance` count as equal to it. Categories are outside.
     """
 
     feature: Feature
@@ -107,13 +107,13 @@ class Is:
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """A set of whole outputs."""
+    """A set of whole outputs, recognised by hashes."""
 
     outcomes: WholeOutputs
     texts: tuple[str, ...]
     """How Python would print each output."""
     by_repr: bool = False
-    """Whether ``==`` holds for outputs of other types too, so that the text compares reprs."""
+    """Whether the text compares reprs, since ``==`` holds for outputs of other types too."""
 
     def mask(self, table: Table) -> Bools:
         """Return which outputs the condition holds for, shape (n,)."""
@@ -137,9 +137,9 @@ Condition = Between | Equals | Is | OneOf
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A set of outputs: those for which all conditions hold.
+    """A set of outputs for which all conditions hold.
 
-    ``event(output)`` returns whether one output is in it; ``str(event)`` is readable.
+    ``event(output)`` returns whether one output is in the event; ``str(event)`` is readable.
     """
 
     conditions: tuple[Condition, ...]
@@ -161,9 +161,9 @@ class Event:
 def shown_as(
     feature: Feature, show: Callable[[float], str] = repr
 ) -> tuple[str, Callable[[float], str]]:
-    """Return the text of a feature, and a function that writes its numbers.
+    """Return the text of a feature, and a function that writes its numbers, by default `show`.
 
-    Dates are written as dates, not as days.
+    Dates are written as dates, whole numbers without ``.0``.
     """
     for ending, moment in ((_OF_DATES, _day), (_OF_TIMES, _time)):
         if feature.text.endswith(ending):
@@ -172,7 +172,7 @@ def shown_as(
 
 
 _OF_DATES, _OF_TIMES = ".toordinal()", ".replace(tzinfo=utc).timestamp()"
-"""Endings of features of dates and times; see `containers`."""
+"""Endings of the texts of features of dates and times; see `containers`."""
 
 
 def _day(number: float) -> str:
@@ -182,11 +182,11 @@ def _day(number: float) -> str:
 
 
 def _time(seconds: float) -> str:
-    """Return a time in seconds since 1970 as Python code."""
+    """Return a time in seconds since 1970 as Python code; raises OverflowError out of range."""
     moment = dt.datetime(1970, 1, 1) + dt.timedelta(seconds=seconds)
     return repr(moment).removeprefix("datetime.")
 
 
 def short_number(number: float) -> str:
-    """Return a number without a needless ``.0``."""
+    """Return a number as text, whole numbers below 1e15 without ``.0``."""
     return str(int(number)) if float(number).is_integer() and abs(number) < 1e15 else repr(number)

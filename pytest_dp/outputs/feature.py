@@ -22,32 +22,31 @@ from pytest_dp.outputs.leaves import ABSENT, NUMBER, UNKNOWN, Category, all_numb
 from pytest_dp.outputs.table import Table
 
 COST = {"form": 0.3, "interval": 0.5, "set": 0.5, "conjunction": 1.0}
-"""What a form of an event costs, in units of its rank. Larger: simpler events are shown, which
-prove less."""
+"""What a form of an event costs, in units of rank. Larger: simpler events are shown, which prove
+less."""
 
 Column = tuple[Floats, Ints]
 """Numbers, and codes as in `Table`, shape (n,) each."""
 
 
 MAX_KEYS = 16
-"""Keys whose presence is a feature. More learn noise by heart; fewer miss what tells
-inputs apart."""
+"""Keys of which the presence is a feature. More learn noise by heart; fewer miss the telling
+one."""
 MAX_FORMS = 64
-"""Types and lengths that are features. More learn noise by heart; fewer miss what tells inputs
-apart."""
+"""Types and lengths that are features. More learn noise by heart; fewer miss the telling one."""
 
 Form = tuple[Aspect, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class FeatureKind:
-    """The properties that features of one kind share."""
+    """A kind of features: how their values are computed, and the properties that they share."""
 
     column: Callable[[Any, Table], Column]
-    """Computes the values by the argument of a feature, and a table."""
+    """Computes the values, given the argument of a feature and a table."""
     operands: Callable[[Any, Table], list[Floats] | None] = lambda *_: []
-    """Returns numbers whose rounding errors the values have, beside their own; None if the values
-    are exact."""
+    """Returns arrays of the numbers from which the values are computed, whose rounding errors they
+    share; None if the values are exact."""
     whole: bool = False
     """Whether all values are whole numbers."""
     test: bool = False
@@ -55,40 +54,40 @@ class FeatureKind:
     categories: bool = False
     """Whether a value may also be a category."""
     discrete: bool = False
-    """Whether there are so few different values that events about single ones come first."""
+    """Whether different values are so few that events about single ones come first."""
     of_places: bool = False
-    """Whether outputs have one for each place, or pair of places: there may be very many."""
+    """Whether outputs have one feature for each place, or pair of places: maybe very many."""
     of_all: bool = False
-    """Whether it is computed from all leaves of an output, so that a table caches its values."""
+    """Whether a feature is computed from all leaves, so that a table caches its values."""
     ease: Literal["plain", "hard", "no"] = "plain"
-    """Whether events may be about it: always, only if few other features are left, or never (models
-    still learn from it)."""
+    """Whether events may be about a feature: always, only if few other features are left, or never
+    (models still learn from it)."""
     cost: float = 0.0
-    """What is taken off the rank of an event about it, as it is harder to read."""
+    """Taken off the rank of an event about a feature that is hard to read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """A quantity of an output."""
+    """A quantity of an output: a number, a category, or absent."""
 
     text: str
-    """How a person would write it: ``"output[2]"``, ``"len(output)"``."""
+    """The quantity as a person would write it: ``"output[2]"``, ``"len(output)"``."""
     kind: str
     """A key of `KINDS`."""
     argument: Any = None
-    """What its kind asks for: the place of a leaf, the category that is counted, ..."""
+    """What the kind asks for: the place of a leaf, the category that is counted, ..."""
     exact: bool = False
     """Whether numbers that are equal but for rounding count as different (see `rounding`)."""
 
     @property
     def of_kind(self) -> FeatureKind:
-        """The entry of `KINDS` for its kind."""
+        """The entry of `KINDS` for the kind."""
         return KINDS[self.kind]
 
     def columns(self, table: Table) -> Column:
-        """Return the value for every output as numbers and codes, shape (n,) each.
+        """Return the value in every output as numbers and codes, shape (n,) each.
 
-        Caches the values in the table if their kind is `of_all`.
+        A table caches the values if the kind is `of_all`.
         """
         known = table.results.get(self) if table.results else None
         if known is None:
@@ -98,15 +97,12 @@ class Feature:
         return known
 
     def operands(self, table: Table) -> list[Floats] | None:
-        """Return numbers whose rounding errors the values have; None if the values are exact."""
+        """Return the arrays whose rounding errors the values have; None if the values are exact."""
         return None if self.exact else self.of_kind.operands(self.argument, table)
 
 
 def numeric(number: Callable[[Any, Table], Floats]) -> Callable[[Any, Table], Column]:
-    """Make a function for `FeatureKind.column` from one that returns numbers.
-
-    Where a number is NaN, the output counts as one without the feature.
-    """
+    """Make a `FeatureKind.column` from a function that returns numbers; NaN becomes absent."""
 
     def column(argument: Any, table: Table) -> Column:
         numbers = number(argument, table)
@@ -126,27 +122,24 @@ def _whole_kind(number: Callable[[Any, Table], Floats], **traits: Any) -> Featur
 def true_or_false(
     number: Callable[[Any, Table], Floats], cost: float = COST["form"], **traits: Any
 ) -> FeatureKind:
-    """Return a kind of features that are 1 for true and 0 for false, by a function of a table."""
+    """Return a kind of features that are 1 for true and 0 for false; NaN becomes absent."""
     return _whole_kind(number, test=True, cost=cost, **traits)
 
 
 def _summary_kind(kind: str, **traits: Any) -> FeatureKind:
-    """Return the kind of features that `summary` computes."""
+    """Return the kind of features that `summary` computes; absent without a number."""
     number = partial(summary, kind)
     return FeatureKind(numeric(lambda _, table: number(table)), of_all=True, **traits)
 
 
 def column_of_argument(what: Any, table: Table) -> Floats:
-    """Return ``what.values(table)``, shape (n,): the argument of a feature computes the values."""
+    """Return ``what.values(table)``, shape (n,), for an argument that computes the values."""
     values: Floats = what.values(table)
     return values
 
 
 def summary(kind: str, table: Table) -> Floats:
-    """Return the sum, mean, min or max of the numbers in each output, shape (n,).
-
-    NaN for outputs without a number.
-    """
+    """Return the sum, mean, min or max of the numbers in each output, shape (n,); else NaN."""
     is_number = table.codes == NUMBER
     if is_number.all():
         owner, numbers, counts = table.owner, table.numbers, table.sizes
@@ -181,9 +174,9 @@ def count_category(category: Any, table: Table) -> Floats:
 
 
 def difference(places: tuple[str, str], table: Table) -> tuple[Floats, Ints]:
-    """Return the number at the first place less that at the second, and codes, shape (n,) each.
+    """Return the number at the first place minus that at the second, and codes, shape (n,).
 
-    Absent where either is no number.
+    Absent where either leaf is no number.
     """
     (numbers, codes), (others, other_codes) = map(table.leaf, places)
     both = (codes == NUMBER) & (other_codes == NUMBER)
@@ -192,10 +185,7 @@ def difference(places: tuple[str, str], table: Table) -> tuple[Floats, Ints]:
 
 
 def bit(which: tuple[str, int], table: Table) -> Floats:
-    """Return one bit of the double at a place, by its position from the lowest (0) to 63.
-
-    Of shape (n,); NaN where the double is NaN.
-    """
+    """Return one bit of the double at a place, 0 the lowest and 63 the sign; NaN for NaN."""
     place, position = which
     numbers = table.leaf(place)[0]
     words = np.ascontiguousarray(numbers).view(np.uint64)
@@ -206,13 +196,13 @@ def bit(which: tuple[str, int], table: Table) -> Floats:
 def lowest_bit(place: str, table: Table) -> Floats:
     """Return the largest k such that 2**k divides the number at a place; NaN for 0, inf, NaN.
 
-    Among doubles, small numbers have finer digits than large ones, and a sum keeps only digits
-    that its larger term has room for. So 1.0 plus noise is a multiple of 2**-53 or so, however
-    small it comes out, while 0.0 plus noise is the noise with all of its digits: a small output
-    with a digit below 2**-53 cannot come from 1.0. Ideal real-valued noise has no such trace.
+    Among doubles, small numbers have finer digits than large ones, and a sum keeps only the digits
+    that fit its larger term. So 1.0 plus noise is a multiple of 2**-53 or so, while 0.0 plus noise
+    has all digits of the noise: an output with a digit below 2**-53 cannot come from 1.0. Ideal
+    real-valued noise leaves no such digits.
 
-    Source: Mironov, "On Significance of the Least Significant Bits For Differential Privacy",
-    CCS 2012.
+    Source: Mironov, "On Significance of the Least Significant Bits For Differential Privacy", CCS
+    2012.
     """
     numbers = table.leaf(place)[0]
     fraction, exponent = np.frexp(np.where(np.isfinite(numbers), numbers, 0.0))
@@ -229,7 +219,7 @@ def is_of_type(kind: str, table: Table) -> Floats:
 
 
 def has_number_type(which: tuple[str, str], table: Table) -> Floats:
-    """Return 1 where the number at a place is of a type, 0 where not, NaN where there is none."""
+    """Return 1 where the number at a place is of a type, 0 where not, NaN without a number."""
     place, kind = which
     types, codes = table.number_types(place), table.leaf(place)[1]
     wanted = np.array([name == kind for name in table.types.names], float)
@@ -248,7 +238,7 @@ def has_key(which: tuple[str, str], table: Table) -> Floats:
 
 
 def _forms(table: Table) -> list[Form]:
-    """Return the different forms of outputs; an unknown form counts as one without aspects."""
+    """Return the different forms of outputs; an unknown form becomes an empty one."""
     return [form or () for form in table.forms.names]  # type: ignore[misc]
 
 
@@ -258,7 +248,7 @@ def _value_by_form(table: Table, value: Callable[[Form], float]) -> Floats:
 
 
 def _keys_at(form: Form, place: str) -> tuple[str, ...]:
-    """Return the keys of the mapping at a place, in their order; none if there is none."""
+    """Return the keys of a form's mapping at a place, in their order; empty without one."""
     return next((keys for at, what, keys in form if (at, what) == (place, "order")), ())
 
 
@@ -279,7 +269,10 @@ def form_features(table: Table) -> Iterator[Feature]:
 
 
 def _varying_aspects(table: Table) -> Iterator[Feature]:
-    """Yield features for aspects that some outputs have and others lack, the commonest first."""
+    """Yield features for aspects and keys that some outputs have and others lack.
+
+    At most `MAX_FORMS` aspects, the commonest first, and `MAX_KEYS` keys.
+    """
     weights = np.bincount(table.forms.which, minlength=len(table.forms.names)).tolist()
     counts: Counter[Aspect] = Counter()
     for form, weight in zip(_forms(table), weights, strict=True):
@@ -344,10 +337,10 @@ SPECIAL: tuple[Category, ...] = (
 
 
 def numbers_and_categories(feature: Feature, table: Table) -> tuple[Floats, Ints, list[Category]]:
-    """Return the values of a feature, with codes for all that is not a finite number.
+    """Return the values of a feature as numbers, codes, and the categories of the codes.
 
-    The numbers and the codes have shape (n,). A code is `NUMBER` for a finite number, else a
-    position in the list of categories that comes third: those of the table, then `SPECIAL`.
+    Numbers and codes have shape (n,). A code is `NUMBER` for a finite number, else an index in the
+    categories: those of the table, then `SPECIAL`.
     """
     numbers, codes = feature.columns(table)
     absent = len(table.levels)

@@ -20,50 +20,44 @@ from pytest_dp.outputs.table import Table
 from pytest_dp.registry import load, names
 
 MAX_PLACES = 64
-"""Places of an output that are all looked at. More learn noise by heart; fewer: places are chosen
-by chance."""
-MIN_PLACES = 32
-"""Places of an output that are chosen, at least. More learn noise by heart; fewer miss the one
-that tells inputs apart."""
-MIN_LEADING = 16
-"""Outputs on either input that are looked at, at least. Fewer: chance decides."""
-ROUNDING = 1e-9
-"""Relative error after a few operations. Larger: small differences are missed; smaller: rounding
-makes one."""
-MIN_PAIRED = 8
-"""Outputs in pairs from which pairs show what differs. Fewer: chance decides; more: it is seen
-later."""
-MAX_NUMBERS = 1_000_000
-"""Numbers that are worked through at a time. More take memory; fewer look at fewer outputs."""
-MAX_PAIRED = 32
-"""Differences that are features, where only some places are looked at. More learn noise by heart;
-fewer miss what tells inputs apart."""
-MAX_COMPARED = 400_000
-"""Outputs times features that are compared to choose features. More take longer; fewer choose less
-well."""
-MIN_ROWS = 48
-"""Outputs on either input by which features are chosen, at least. More take longer; fewer choose
-by chance."""
-MAX_ROWS = 200
-"""Outputs on either input by which features are chosen, at most. More take longer; fewer choose by
+"""Places of an output that are all used. More learn noise by heart; fewer: places are chosen by
 chance."""
+MIN_PLACES = 32
+"""Places that are chosen, at least. More learn noise by heart; fewer miss the telling one."""
+MIN_LEADING = 16
+"""Outputs on either input that are compared, at least. Fewer: chance decides."""
+ROUNDING = 1e-9
+"""Relative error after a few operations. Larger misses small differences; smaller invents some."""
+MIN_PAIRED = 8
+"""Pairs of outputs that show differences. Fewer: chance decides; more: they show later."""
+MAX_NUMBERS = 1_000_000
+"""Numbers that are compared at a time. More take memory; fewer mean fewer outputs."""
+MAX_PAIRED = 32
+"""Differences that are features, if only some places are chosen. More learn noise by heart; fewer
+miss what separates inputs."""
+MAX_COMPARED = 400_000
+"""Outputs times features that are compared. More take longer; fewer choose less well."""
+MIN_ROWS = 48
+"""Outputs on either input by which features are chosen, at least. More take longer; fewer: by
+chance."""
+MAX_ROWS = 200
+"""Outputs on either input by which features are chosen, at most."""
 MAX_CHOSEN = 512
-"""Features of which the most distinguishing are not chosen. More take longer; fewer miss what
-tells inputs apart."""
+"""Places of an output that are all compared for relations. More take longer; fewer miss some."""
 MAX_FORMS = 16
-"""Forms of outputs that are features. More learn noise by heart; fewer miss what tells inputs
-apart."""
+"""Forms of outputs that are features. More learn noise by heart; fewer miss what separates
+inputs."""
 MAX_SUMS = 8
-"""Sums that are features. More learn noise by heart; fewer miss what tells inputs apart."""
+"""Places whose bits are features. More learn noise by heart; fewer miss what separates inputs."""
 MAX_FEATURES = 64
-"""Features of one kind. More learn noise by heart; fewer miss what tells inputs apart."""
+"""Features of one kind. More learn noise by heart; fewer miss what separates inputs."""
 SAMPLED = 1_000
 """Outputs on either input by which a feature is judged. More take longer; fewer judge by chance."""
 
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Places of an output that features are made of."""
+    """A choice of places of outputs that features are made of."""
 
     chosen: list[str]
     all: bool = True
@@ -71,11 +65,11 @@ class Places:
 
 
 def choose_places(table: Table, on_d: Bools | None, paired: int, at_least: int = 0) -> Places:
-    """Return the places of outputs that tell the inputs apart, if there are very many.
+    """Return all places of outputs, or the most telling ones if there are very many.
 
-    `on_d` says which outputs are those on D; None, where that is unknown, gives all places. The
-    first `paired` outputs on either input share their random numbers in order. If places are left
-    out, `affordable_number` of them are chosen, or `at_least` if that is more.
+    `on_d` says which outputs are on D; None gives all places. The first `paired` outputs on either
+    input share their random numbers in order. Of more than `MAX_PLACES` places (`MIN_PLACES` with
+    enough pairs), at most `affordable_number`, or `at_least` if that is more, are chosen.
     """
     places = list(table.places)
     if on_d is None or len(places) <= (MIN_PLACES if paired >= MIN_PAIRED else MAX_PLACES):
@@ -89,30 +83,24 @@ def choose_places(table: Table, on_d: Bools | None, paired: int, at_least: int =
 
 
 def leading_rows(on_d: Bools, limit: int) -> Ints:
-    """Return the rows of the first outputs on either input.
-
-    `limit` of them on each, or `MIN_LEADING` if that is more.
-    """
+    """Return the rows of the first outputs on either input, `limit` or `MIN_LEADING` each."""
     limit = max(limit, MIN_LEADING)
     return np.concatenate([np.flatnonzero(side)[:limit] for side in (on_d, ~on_d)])
 
 
 def affordable_number(on_d: Bools, runs_each: int = 30) -> int:
-    """Return how many features can be learned: one for every `runs_each` outputs.
-
-    At least `MIN_PLACES` and at most `MAX_PLACES`.
-    """
+    """Return one feature per `runs_each` outputs, from `MIN_PLACES` to `MAX_PLACES`."""
     return int(np.clip(len(on_d) / runs_each, MIN_PLACES, MAX_PLACES))
 
 
 def informative_columns(
     numbers: Floats, codes: Ints | None, on_d: Bools, limit: int, paired: int = 0
 ) -> Ints:
-    """Return the columns that tell the inputs apart, at most `limit`, in increasing order.
+    """Return the columns that separate the inputs most, at most `limit`, in increasing order.
 
-    Numbers and codes are as in `Table`, shape (n, columns); `codes` is None if everything is a
-    number. The first `paired` outputs on either input share their random numbers in order: columns
-    in which none of these pairs differs are left out.
+    Numbers and codes are as in `Table`, shape (n, columns); `codes` is None if all are numbers.
+    With at least `MIN_PAIRED` outputs that share their random numbers in order, columns in which no
+    such pair differs are left out.
     """
     rows1, rows2 = np.flatnonzero(on_d), np.flatnonzero(~on_d)
     if min(paired, len(rows1), len(rows2)) < MIN_PAIRED:
@@ -124,7 +112,7 @@ def informative_columns(
 def differing_columns(numbers: Floats, codes: Ints | None, rows1: Ints, rows2: Ints) -> Bools:
     """Return which columns differ in some pair of rows by more than rounding, shape (columns,).
 
-    Row `rows1[i]` is paired with row `rows2[i]`. Numbers and codes are as in `informative_columns`.
+    Row `rows1[i]` is paired with row `rows2[i]`; without rows, no column differs.
     """
     a, b = numbers[rows1], numbers[rows2]
     if not len(a):
@@ -143,9 +131,9 @@ def differing_columns(numbers: Floats, codes: Ints | None, rows1: Ints, rows2: I
 def _furthest_columns(
     numbers: Floats, codes: Ints | None, rows1: Ints, rows2: Ints, among: Ints, limit: int
 ) -> Ints:
-    """Return the columns, of those in `among`, at which the two samples are furthest apart.
+    """Return the columns of `among` in which two samples differ most, at most `limit`, increasing.
 
-    `rows1` are the outputs on D and `rows2` those on D'. At most `limit`, in increasing order.
+    `rows1` are outputs on D, `rows2` outputs on D'.
     """
     if len(among) <= limit:
         return among
@@ -159,8 +147,8 @@ def _furthest_columns(
 def standard_errors_apart(numbers: Floats, codes: Ints | None) -> Floats:
     """Return how many standard errors apart two samples are, shape (columns,).
 
-    Of `numbers` and `codes`, shape (2 * n, columns), the first n rows are one sample and the last n
-    rows the other. It is the largest gap of any half-line, single value or category.
+    The first half of the rows is one sample, the last half the other. The distance is the largest
+    gap in the frequency of a half-line, a single value or a category.
     """
     if codes is None or np.all(codes == NUMBER):
         return _widest(numbers)
@@ -169,7 +157,7 @@ def standard_errors_apart(numbers: Floats, codes: Ints | None) -> Floats:
 
 
 def _widest(values: Floats) -> Floats:
-    """Return `standard_errors_apart` of half-lines and single values, all columns at once."""
+    """Return `standard_errors_apart` of numbers alone; NaN counts as one value of its own."""
     rows, width = values.shape
     if not rows or not width:
         return np.zeros(width)
@@ -198,7 +186,7 @@ def _widest(values: Floats) -> Floats:
 
 
 def features(table: Table, on_d: Bools | None = None, paired: int = 0) -> list[Feature]:
-    """Return the features of StatDP's event families, for the outputs in a table.
+    """Return the features of StatDP's event families, and of readers, for a table's outputs.
 
     Parameters are those of `choose_places`.
     """
@@ -207,20 +195,20 @@ def features(table: Table, on_d: Bools | None = None, paired: int = 0) -> list[F
 
 @dataclass(frozen=True)
 class Sample:
-    """Outputs for which features are chosen."""
+    """A sample of outputs for which features are chosen."""
 
     table: Table
     on_d: Bools | None
-    """Which outputs are those on D; None where that is unknown."""
+    """Which outputs are on D; None if unknown."""
     paired: int
-    """How many outputs on either input, from the start, share their random numbers in order."""
+    """How many first outputs on either input share their random numbers in order."""
     places: Places
     many: bool = False
-    """Whether features are for models, which weigh many against each other: `all_features`."""
+    """Whether features are for models, which weigh many: see `all_features`."""
 
     @cached_property
     def leaves(self) -> list[Feature]:
-        """The leaves at the chosen places, `MAX_FEATURES` at most."""
+        """The leaves at the chosen places, at most `MAX_FEATURES`, evenly spaced."""
         return _pick_evenly([leaf(place) for place in self.places.chosen], MAX_FEATURES)
 
     @cached_property
@@ -245,12 +233,12 @@ class Sample:
     def most_distinguishing(
         self, candidates: list[Feature], limit: int = MAX_FEATURES
     ) -> list[Feature]:
-        """Return the `limit` features at which the two samples look most different, or all."""
+        """Return the `limit` features in which the samples differ most; all if there are fewer."""
         return _most_distinguishing(candidates, self.table, self.on_d, limit)
 
 
 def basic_features(sample: Sample) -> list[Feature]:
-    """Return the features of StatDP's event families, and those of all readers of outputs."""
+    """Return the features of StatDP's event families, and the features of all readers."""
     table, leaves = sample.table, sample.leaves
     lengths = {structure.length for structure in table.structures}
     containers = [s for s in table.structures if s.length is not None]
@@ -270,10 +258,9 @@ def basic_features(sample: Sample) -> list[Feature]:
 
 
 def all_features(table: Table, on_d: Bools | None = None, paired: int = 0) -> list[Feature]:
-    """Return the features of `features` and more, for models that weigh many.
+    """Return the features of `features`, and sums and differences of neighbours, for models.
 
-    More are sums, and how much each number of a flat output differs from the one before.
-    Parameters are those of `choose_places`.
+    If places were left out, features that no pair of outputs differs in are left out as well.
     """
     places = choose_places(table, on_d, paired)
     sample = Sample(table, on_d, paired, places, many=True)
@@ -286,7 +273,7 @@ def all_features(table: Table, on_d: Bools | None = None, paired: int = 0) -> li
 
 
 def _differs_in_pair(feature: Feature, table: Table, on_d: Bools, paired: int) -> bool:
-    """Return whether a feature differs between the two outputs of some pair; True for places."""
+    """Return whether a feature differs in some pair of outputs; True for features of places."""
     if feature.kind in PLACE_KINDS:  # which were chosen
         return True
     numbers, codes = feature.columns(table)
@@ -295,10 +282,10 @@ def _differs_in_pair(feature: Feature, table: Table, on_d: Bools, paired: int) -
 
 
 def float_features(table: Table, on_d: Bools | None = None) -> list[Feature]:
-    """Return the last digits of floating-point numbers, which reveal what noise was added to.
+    """Return features of the last digits of floats, which reveal what noise was added to.
 
-    For each place with numbers, the lowest bit that is set; for the few places where that differs
-    most between the two samples, all 64 bits. Parameters are those of `choose_places`.
+    For each place with numbers, the lowest bit that is set; for the `MAX_SUMS` places where that
+    differs most between the samples, all 64 bits.
     """
     lowest = _most_distinguishing(
         [lowest_bit_of(place) for place in _numeric_places(table)], table, on_d
@@ -308,7 +295,7 @@ def float_features(table: Table, on_d: Bools | None = None) -> list[Feature]:
 
 
 def lowest_bit_of(place: str) -> Feature:
-    """Return the feature: the largest k such that the number at a place is a multiple of 2**k."""
+    """Return the feature: the largest k such that 2**k divides the number at a place."""
     return Feature(f"log2(lowest bit of {place})", "lowest bit", place)
 
 
@@ -318,7 +305,10 @@ def bits_of(place: str) -> list[Feature]:
 
 
 def _summaries(table: Table, kinds: tuple[str, ...]) -> list[Feature]:
-    """Return features of all numbers of an output; none if no output has several leaves."""
+    """Return features that summarise all numbers of an output, one for each of `kinds`.
+
+    None if no output has a number, or none has several leaves.
+    """
     containers = [s for s in table.structures if s.length is not None]
     if not any(len(s.places) > 1 for s in containers) or not np.any(table.codes == NUMBER):
         return []
@@ -332,7 +322,7 @@ def _elements_text(table: Table) -> str:
 
 
 def _differences(table: Table, on_d: Bools | None, places: Places) -> list[Feature]:
-    """Return features for differences of neighbours that are both numbers in some flat output."""
+    """Return features for differences of neighbouring numbers in flat outputs."""
     is_number, position = table.codes == NUMBER, table.positions
     both = is_number[1:] & is_number[:-1] & (position[1:] > 0)
     flat = np.array([structure.is_flat for structure in table.structures], dtype=bool)
@@ -351,7 +341,7 @@ def _differences(table: Table, on_d: Bools | None, places: Places) -> list[Featu
 
 
 def _numeric_places(table: Table) -> list[str]:
-    """Return places that hold a number in some output."""
+    """Return the places that hold a number in some output."""
     places = [place for structure in table.structures for place in structure.places]
     starts = np.cumsum([0, *(len(structure.places) for structure in table.structures)])
     holds = np.zeros(len(places), dtype=bool)
@@ -363,9 +353,10 @@ def _numeric_places(table: Table) -> list[str]:
 def affordable(
     candidates: list[Feature], table: Table, on_d: Bools, runs_each: int
 ) -> list[Feature]:
-    """Return the features that can be learned from the outputs, by `affordable_number`.
+    """Return candidates without the features of places that are too many to learn.
 
-    Of features of single places, the ones where the two samples differ most; all other features.
+    Of each kind of features of places, the `affordable_number` in which the samples differ most
+    stay.
     """
     left_out: set[Feature] = set()
     for kind in PLACE_KINDS:
@@ -378,7 +369,7 @@ def affordable(
 def _most_distinguishing(
     candidates: list[Feature], table: Table, on_d: Bools | None, limit: int = MAX_FEATURES
 ) -> list[Feature]:
-    """Return the `limit` features at which the two samples look most different, or all."""
+    """Return the `limit` features in which samples differ most; evenly spaced without `on_d`."""
     if len(candidates) <= limit or on_d is None:
         return _pick_evenly(candidates, limit)
     sample = np.zeros(len(table), dtype=bool)

@@ -20,29 +20,26 @@ from pytest_dp.outputs.leaves import MAX_EXACT, NUMBER
 from pytest_dp.outputs.table import Table, hashes
 
 SINGLE_ERRORS = 2.0**-20
-"""Relative error of single precision, or of a long sum. Larger: small steps are missed; smaller:
-rounding makes steps."""
+"""Relative error of single precision, or of a long sum. Larger misses small steps; smaller takes
+rounding for steps."""
 ROUNDINGS = 8
-"""Operations whose rounding adds up. More: small differences are missed; fewer: rounding makes
-one."""
+"""Operations whose rounding adds up. More miss small differences; fewer take rounding for one."""
 MAX_SAMPLED = 2_000
 """Numbers that show how outputs are rounded. More take longer; fewer miss it."""
 TIMES_USUAL = 4
-"""Multiple of the usual count at which a value recurs. Larger: recurring values are missed;
-smaller: chance makes one."""
+"""Multiple of the usual count at which a value recurs. Larger misses such values; smaller: by
+chance."""
 MIN_COUNT = 5
 """Outputs that a recurring value has. Fewer may be chance; more: rare ones are missed."""
 NEARLY_ALL = 0.9
-"""Share of the outputs that are numbers, or different ones. Larger and smaller: hardly any
-difference."""
+"""Share of the outputs that are numbers, or different ones."""
 MAX_SPECIAL = 64
-"""Values that are special, and places of outputs that are looked at. More learn noise by heart;
-fewer miss rare ones."""
+"""Special values, and places, that are used. More learn noise by heart; fewer miss rare ones."""
 
 DOUBLE, SINGLE = 2.0**-53, 2.0**-24
 """Relative errors of one operation, given by doubles and by single precision."""
 _GOLDEN_SECTION = 0.3819660112501051
-"""Where to cut between two numbers. Derived: the golden section is on no grid that both lie on."""
+"""Where to cut between two numbers. Derived: on no grid that both numbers lie on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +50,7 @@ class Tolerance:
     share: float = 0.0
 
     def at(self, numbers: Floats | float) -> Floats:
-        """Return the distance for each number; 0 where it is not finite."""
+        """Return the distance for each number; 0 where the distance is not finite."""
         with np.errstate(invalid="ignore", over="ignore"):
             distance = self.constant + self.share * np.abs(numbers)
         return np.where(np.isfinite(distance), distance, 0.0)
@@ -63,7 +60,7 @@ EXACT = Tolerance()
 
 
 def feature_tolerance(feature: Feature, table: Table) -> Tolerance:
-    """Return the distance up to which two values of a feature are equal but for rounding."""
+    """Return the rounding tolerance of a feature's values; `EXACT` if they are exact."""
     parts = feature.operands(table)
     if parts is None:
         return EXACT
@@ -72,9 +69,9 @@ def feature_tolerance(feature: Feature, table: Table) -> Tolerance:
 
 
 def tolerance_of_numbers(numbers: Floats, *made_of: Floats) -> Tolerance:
-    """Return the rounding tolerance of numbers, given arrays of the numbers they are computed from.
+    """Return the rounding tolerance of numbers, given arrays of the numbers they come from.
 
-    `EXACT` for whole numbers, and for fewer than two finite ones.
+    `EXACT` for whole numbers, for fewer than two finite ones, and if all are 0.
     """
     finite = _finite_sample(numbers)
     if len(finite) < 2:
@@ -97,28 +94,28 @@ def tolerance_of_numbers(numbers: Floats, *made_of: Floats) -> Tolerance:
 
 
 def _finite_sample(numbers: Floats) -> Floats:
-    """Return the finite ones of `MAX_SAMPLED` evenly spaced numbers."""
+    """Return the finite ones of about `MAX_SAMPLED` evenly spaced numbers."""
     sample = numbers[:: max(1, len(numbers) // (MAX_SAMPLED))]
     return sample[np.isfinite(sample)]
 
 
 def _median_size(numbers: Floats) -> float:
-    """Return the median absolute value of the numbers that are not 0; 0.0 if all are."""
+    """Return the median absolute value of the numbers other than 0; 0.0 without any."""
     sizes = np.abs(numbers[numbers != 0])
     return float(np.median(sizes)) if len(sizes) else 0.0
 
 
 def _are_whole(numbers: Floats) -> bool:
-    """Return whether all finite numbers are integers below `MAX_EXACT`, which floats hold."""
+    """Return whether all finite numbers are integers below `MAX_EXACT` in size."""
     with np.errstate(invalid="ignore"):
         is_integer = (numbers == np.round(numbers)) & (np.abs(numbers) < MAX_EXACT)
     return bool(np.all(is_integer | ~np.isfinite(numbers)))
 
 
 def _are_single(numbers: Floats) -> bool:
-    """Return whether numbers were computed in single precision.
+    """Return whether numbers look like single precision; True for no numbers.
 
-    They are if single precision holds all of them, and its last bit is set in at least a fifth.
+    Single precision has to hold all of them, with its last bit set in more than a fifth.
     """
     if not len(numbers):
         return True
@@ -131,12 +128,12 @@ def _are_single(numbers: Floats) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Clusters:
-    """Clusters of numbers that are equal but for rounding, in increasing order."""
+    """A partition of numbers into clusters that are equal but for rounding, in increasing order."""
 
     values: Floats
     """The commonest number of each cluster, shape (k,)."""
     ends: Floats
-    """The smallest and the largest number that belongs to each cluster, shape (2, k)."""
+    """The lowest and the highest number of each cluster, shape (2, k)."""
 
     @property
     def reach(self) -> Floats:
@@ -146,27 +143,27 @@ class Clusters:
         return np.asarray(np.nan_to_num(farthest), np.float64)
 
     def index(self, numbers: Floats) -> Ints:
-        """Return the position of the cluster that each number belongs to; -1 if to none."""
+        """Return the index of the cluster that each number belongs to; -1 for none."""
         if not len(self.values):
             return np.full(len(numbers), -1)
         at = np.minimum(np.searchsorted(self.ends[1], numbers), len(self.values) - 1)
         return np.where((numbers >= self.ends[0][at]) & (numbers <= self.ends[1][at]), at, -1)
 
     def replace_by_values(self, numbers: Floats) -> Floats:
-        """Return numbers, with the value of its cluster in place of each that belongs to one."""
+        """Return the numbers, each in a cluster replaced by the cluster's value."""
         at = self.index(numbers)
         return np.where(at >= 0, self.values[at], numbers) if len(self.values) else numbers
 
     def part(self, which: Bools | Ints) -> Clusters:
-        """Return some of the clusters."""
+        """Return some of the clusters, by a mask or by positions."""
         return Clusters(self.values[which], self.ends[:, which])
 
 
 def clusters(values: Floats, counts: Ints, around: Tolerance) -> tuple[Clusters, Ints]:
-    """Return clusters of numbers, and the count of each cluster.
+    """Return clusters of different, increasing numbers, and the sum of `counts` in each.
 
-    `values` are different numbers in increasing order, `counts` says how often each came, and
-    numbers within a distance of `around` of each other belong together.
+    `counts` says how often each number came. Neighbours join a cluster if the sum of their
+    tolerances by `around` spans their distance.
     """
     if around == EXACT or len(values) < 1:
         return Clusters(values, np.stack([values, values])), counts
@@ -199,9 +196,10 @@ Merging = tuple[tuple[str, Clusters], ...]
 
 
 def find_clusters(table: Table) -> Merging:
-    """Return the clusters of the finite numbers at each place; none for extracts and long outputs.
+    """Return the clusters of the finite numbers at each place.
 
-    Places without a rounding tolerance are left out.
+    None for extracts, and for outputs with more than `MAX_SPECIAL` places. Places without a
+    rounding tolerance, or with a single number, are left out.
     """
     if table.is_extract or len(table.places) > MAX_SPECIAL:
         return ()
@@ -220,7 +218,7 @@ def find_clusters(table: Table) -> Merging:
 
 
 def merge_clusters(table: Table, near: Merging) -> Table:
-    """Return a table in which all numbers of a cluster are equal."""
+    """Return a table with the numbers of each cluster made equal; an extract, as it is."""
     if not near or table.is_extract:
         return table
     numbers = table.numbers.copy()
@@ -237,27 +235,27 @@ class WholeOutputs:
     known_hashes: tuple[int, ...]
     """The hashes, in increasing order."""
     near: Merging = field(default=(), compare=False)
-    """Clusters of numbers that count as equal."""
+    """Clusters of numbers that count as equal, by place."""
     typed: bool = True
-    """Whether outputs that differ in types of numbers or forms alone have different hashes."""
+    """Whether outputs that differ only in types of numbers or forms have different hashes."""
 
     ordered: ClassVar[int] = 0
-    """How many of the `codes` stand in increasing order: none."""
+    """How many `codes` have an order: none."""
 
     @classmethod
     def of(cls, table: Table, *, exact: bool = False) -> Self:
-        """Return the set of all outputs of a table; with `exact`, rounding tells them apart."""
+        """Return the set of all outputs of a table; with `exact`, rounding makes a difference."""
         near = () if exact else find_clusters(table)
         marks = np.unique(hashes(merge_clusters(table, near)))
         return cls(tuple(marks.tolist()), near, table.is_typed)
 
     @property
     def width(self) -> int:
-        """How many codes there are; the last code is for outputs that are not in the set."""
+        """The number of codes; the last code is for outputs that are not in the set."""
         return len(self.known_hashes) + 1
 
     def codes(self, table: Table) -> Ints:
-        """Return the position of each output in the set, shape (n,); for others, its size."""
+        """Return the index of each output in the set, shape (n,); the set's size for all others."""
         found = hashes(merge_clusters(table, self.near), self.typed)
         at = np.searchsorted(self.known_hashes, found)
         same = np.append(self.known_hashes, 0)[at] == found
@@ -271,9 +269,9 @@ class WholeOutputs:
 def find_recurring(counts: Ints, share: float) -> Bools:
     """Return which values come more often than chance explains, by counts in order of value.
 
-    They are the values that make up more than `share` of all outputs, and values that come at least
-    `MIN_COUNT` times, and more than `TIMES_USUAL` times as often as their ten neighbours on
-    either side.
+    Values that make up more than `share` of all outputs, in at least `MIN_COUNT`; and values that
+    come `MIN_COUNT` times and more than `TIMES_USUAL` times as often as ten neighbours on either
+    side.
     """
     often: Bools = counts > max(MIN_COUNT - 1, share * counts.sum())
     candidates = np.flatnonzero(~often & (counts >= MIN_COUNT))
@@ -291,8 +289,8 @@ def find_recurring(counts: Ints, share: float) -> Bools:
 def comes_alone(numbers: Floats, codes: Ints, on_d: Bools, times: int) -> bool:
     """Return whether a special value came `times` times on one input, and never on the other.
 
-    Numbers and codes are those of one place, shape (n,). If nearly all are numbers, NaN and any
-    category is special; so is a number that recurs, if hardly any other number does.
+    Numbers and codes are those of one place, shape (n,). NaN and categories are special, and so are
+    numbers that recur where hardly any number does. False unless nearly all leaves are numbers.
     """
     missing = np.isnan(numbers) & (codes == NUMBER)
     is_number = (codes == NUMBER) & ~missing

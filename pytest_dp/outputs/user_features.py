@@ -35,47 +35,46 @@ _ALLOWED = (
 """What a user's function may return, for its errors."""
 
 TRIED_DIRECTIONS = 48
-"""Directions in which outputs are looked at. More take longer; fewer miss the record."""
+"""Random subsets of columns that are tried. More take longer; fewer miss the record."""
 MAX_CATEGORIES = 24
-"""Different values of a column of categories. More: numbers count as categories; fewer: categories
-as numbers."""
+"""Different values of a column of categories. More take numbers for categories; fewer, the
+reverse."""
 FAR_SCALES = 3
-"""Deviations at which a cell is as far off as can be. More: one far cell decides; fewer: near and
-far look alike."""
+"""Deviations at which a cell is as far off as possible. More: one far cell decides; fewer: near and
+far look equal."""
 MAX_NAMED = 3
 """Columns that are named. More hide the rest."""
 CLOSEST_ROWS = 8
-"""Rows closest to the record. More: others count as near; fewer: chance decides."""
+"""Rows closest to the record, and outputs that are tried. More: others count as near; fewer: chance
+decides."""
 
 CLOSE = 1 / 8
-"""Deviations from the target's number within which a number agrees with it, where a column has many
-numbers."""
+"""Deviations from the target's number within which a number agrees, in a column of many numbers."""
 MOMENTS: dict[str, Callable[[Floats], Any]] = {"mean": np.mean, "deviation": np.std}
 """What is computed of the finite numbers of each column."""
 
 
 @dataclass(frozen=True, slots=True)
 class UserFunction:
-    """A function of an output that gives numbers, and how many it gives."""
+    """A function of the user from an output to numbers, and how many numbers it returns."""
 
     function: Callable[[Any], Any] = field(hash=False)
-    """Gives a number or a sequence of numbers. It is not called for the outcome of a run that
-    raised, which has no output."""
+    """Returns a number or a sequence of numbers. Not called for a run that raised."""
     width: int | None
-    """How many numbers; None for a single one that is not in a sequence."""
+    """How many numbers; None for a single one outside a sequence."""
 
     def columns(self, table: Table) -> tuple[Floats, Ints]:
-        """Return its numbers, shape (n, width or 1), and codes as in `Table`, shape (n,).
+        """Call the function for each output, once per table; return numbers and codes.
 
-        Calls the function for each output, once for a table. Raises ClaimError if it raises, or
-        gives anything but as many numbers as before.
+        Numbers have shape (n, width or 1), NaN for exceptions; codes have shape (n,). Raises
+        ClaimError if the function raises, or returns anything but `width` numbers.
         """
         if self not in table.results:
             table.results[self] = self._compute(table)
         return table.results[self]
 
     def _compute(self, table: Table) -> tuple[Floats, Ints]:
-        """Call the function for each output that is no exception; return as `columns` does."""
+        """Call the function for each output that is no exception; return and raise as `columns`."""
         numbers = np.full((len(table), 1 if self.width is None else self.width), np.nan)
         codes = np.full(len(table), ABSENT)
         for row in _rows_without_exceptions(table):
@@ -94,11 +93,11 @@ class UserFunction:
 def user_features(
     function: Callable[[Any], Any], table: Table, labels: Sequence[str] = ()
 ) -> list[Feature]:
-    """Call a function for each output, and return a feature for each number that it gives.
+    """Call a function for each output, and return a feature for each number that it returns.
 
-    `labels` are the texts of the features. There are none if all runs raised. Raises ClaimError if
-    the function raises, gives anything but numbers, or not as many for every output; so do the
-    columns of these features, for other tables.
+    `labels` are the texts of the features. Empty if all runs raised. Raises ClaimError if the
+    function raises, or does not return equally many numbers for every output. The features' columns
+    call it for other tables, and raise ClaimError too.
     """
     rows = _rows_without_exceptions(table)
     if not rows:
@@ -111,7 +110,7 @@ def user_features(
 
 
 def _column(argument: Any, table: Table) -> Column:
-    """Return the column of a pair of a `UserFunction` and the position of one of its numbers."""
+    """Return the column of one number of a `UserFunction`, given both as a pair."""
     function, index = argument
     numbers, codes = function.columns(table)
     return numbers[:, index], codes
@@ -121,7 +120,7 @@ KINDS["user"] = FeatureKind(_column)
 
 
 def function_name(function: Callable[..., Any]) -> str:
-    """Return the name of a function, of what a `partial` wraps, or of its type."""
+    """Return the name of a function, or of a function in a `partial`; else of its type."""
     inner = getattr(function, "func", function)  # of functools.partial
     return str(getattr(inner, "__name__", type(inner).__name__))
 
@@ -136,10 +135,10 @@ def _rows_without_exceptions(table: Table) -> list[int]:
 def _call_on_output(
     function: Callable[[Any], Any], output: Any
 ) -> tuple[int | None, Sequence[Any]]:
-    """Call a function on an output; return how many numbers it gives, and the numbers.
+    """Call a function on an output; return how many numbers it returns, and the numbers.
 
-    None in place of 1 for a bare number. Raises ClaimError if it raises, or gives anything but
-    numbers.
+    None in place of 1 for a single number. Raises ClaimError if the function raises, or returns
+    anything but numbers.
     """
     try:
         returned = function(output)
@@ -159,7 +158,7 @@ def _call_on_output(
 
 
 def _count_text(width: int | None) -> str:
-    """Return as text how many numbers a function gives."""
+    """Return the number of a function's numbers as text."""
     return "a single number" if width is None else f"a sequence of {width}"
 
 
@@ -173,15 +172,15 @@ class Targeted:
     """A function from a table of records to quantities by which to look for a target record.
 
     All are NaN for outputs that are no table with the columns of the target. The first quantity is
-    the one to go by before anything is learned: it is larger with the target than without.
+    larger with the target than without, before anything is learned.
     """
 
     names: tuple[Hashable, ...]
     target: tuple[Any, ...]
     room: Floats
-    """How far a number may be off to agree, shape (columns,); NaN where values are compared."""
+    """How far a number may be off and agree, shape (columns,); NaN for other values."""
     scale: Floats
-    """The deviation of each column, shape (columns,); NaN where values are compared."""
+    """The deviation of each column, shape (columns,); NaN for other values than numbers."""
     subsets: Bools
     """Which columns each count is about, shape (counts, columns)."""
     usual: Floats
@@ -210,7 +209,7 @@ class Targeted:
         return [name for name, at in zip(self.names, self.scale, strict=True) if not np.isnan(at)]
 
     def _column_names(self, subset: Bools) -> list[str]:
-        """Return the names of a subset of columns, the first `MAX_NAMED` and how many more."""
+        """Return at most `MAX_NAMED` names of a subset of columns, and a text for the rest."""
         named = [_column_text(name) for name, yes in zip(self.names, subset, strict=True) if yes]
         more = [f"{len(named) - MAX_NAMED} more"] if len(named) > MAX_NAMED else []
         return named[:MAX_NAMED] + more
@@ -233,18 +232,18 @@ class Targeted:
         return [excess, *closest, float(len(agrees)), *agreeing, *moments]
 
     def count_rows(self, agrees: Bools) -> Floats:
-        """Return how many rows agree with the target in all columns of each subset.
+        """Return how many rows agree with the target in all columns of each subset, (counts,).
 
-        `agrees` has the shape (rows, columns), the result (counts,).
+        `agrees` has the shape (rows, columns).
         """
         missed = (~agrees).astype(np.float64) @ self.subsets.T
         counts: Floats = (missed == 0).sum(axis=0).astype(np.float64)
         return counts
 
     def compare_cells(self, cells: Cells) -> tuple[Bools, Floats]:
-        """Return whether each cell agrees with the target, and its distance from it, in [0, 1].
+        """Return whether each cell agrees with the target, and its distance in [0, 1].
 
-        Both have the shape (rows, columns).
+        Both have the shape (rows, columns). The distance of a missing number is 1.
         """
         agrees, apart = [], []
         for name, value, room, scale in zip(
@@ -263,14 +262,15 @@ class Targeted:
 
 
 def _column_text(name: Hashable) -> str:
-    """Return the name of a column as text; of a position, in brackets."""
+    """Return the name of a column as text; a position in brackets."""
     return f"[{name}]" if isinstance(name, int) else str(name)
 
 
 def target_record(without: Any, record: dict[Hashable, Any], seed: int) -> Targeted | None:
-    """Return the quantities by which to look for a record, for tables like the data without it.
+    """Return a `Targeted` for a record, scaled by the data `without` the record.
 
-    The subsets of columns follow from the seed. None if the data is no table, or has other columns.
+    Random subsets of columns follow from the seed. None if the data is no table, or has other
+    columns than the record.
     """
     cells = cells_of(without)
     if cells is None or cells.keys() != record.keys():
@@ -289,17 +289,14 @@ def target_record(without: Any, record: dict[Hashable, Any], seed: int) -> Targe
 
 
 def _deviation(column: Any, value: Any) -> float:
-    """Return the standard deviation of a column, or 1.0 if it is 0; NaN for other than numbers."""
+    """Return the standard deviation of a column, or 1.0 if it is 0; NaN unless of numbers."""
     if column.dtype == object or isinstance(value, str):
         return np.nan
     return float(np.nanstd(column)) or 1.0
 
 
 def _draw_subsets(width: int, random: np.random.Generator) -> Bools:
-    """Return different subsets of columns: all, each alone, and random ones of every size.
-
-    They have the shape (subsets, columns).
-    """
+    """Return different subsets of columns: all, each one, and random ones; (subsets, columns)."""
     chosen = [np.ones(width, bool), *np.eye(width, dtype=bool)]
     for _ in range(TRIED_DIRECTIONS if width > 2 else 0):
         subset = np.zeros(width, bool)
@@ -309,10 +306,10 @@ def _draw_subsets(width: int, random: np.random.Generator) -> Bools:
 
 
 def target_of(d1: Any, d2: Any, outputs: Outputs, seed: int) -> Targeted | None:
-    """Return the quantities by which to look for the record that only one of two inputs has.
+    """Return a `Targeted` for the record that only one of two inputs has.
 
-    None if the inputs differ in more than one record or are no tables, and if no output is a table
-    of the same columns.
+    None if the inputs differ in more than one record, are no tables of at least two columns, or if
+    none of the first outputs is a table of these columns.
     """
     cells, some = cells_of(d1) or cells_of(d2), list(outputs[:CLOSEST_ROWS])
     if cells is None or len(cells) < 2:

@@ -21,39 +21,39 @@ from pytest_dp.outputs.features import Sample
 from pytest_dp.outputs.table import Table
 
 NEARLY_ALL = 0.9
-"""Share of the outputs for which a relation holds. Larger: relations with exceptions are missed;
+"""Share of the outputs for which a relation holds. Larger misses relations with exceptions;
 smaller: chance makes one."""
 MAX_ROWS = 256
-"""Outputs that a relation is fitted on. More take longer; fewer see relations of fewer numbers."""
+"""Outputs by which a relation is fitted. More take longer; fewer find relations of fewer
+numbers."""
 EXACT_RESIDUAL = 1e-5
-"""Share of its noise that an exact relation leaves. Larger: near relations count as exact;
-smaller: rounding hides exact ones."""
+"""Share of its noise that an exact relation leaves. Larger takes near relations for exact; smaller:
+rounding hides exact ones."""
 NEARLY_PARALLEL = 1e-8
-"""How far the correlation of two numbers may be from 1 for a relation to be tried. Larger: more is
-tried in vain; smaller: rounding hides exact ones."""
+"""Distance from 1 of the correlation of two numbers that are tried. Larger tries in vain; smaller:
+rounding hides exact relations."""
 MAX_WIDTH = 12
-"""Numbers of an output among which relations of more than two are looked for. More take longer, and
-need more outputs; fewer miss them."""
+"""Numbers of an output among which longer relations are searched. More need more time and
+outputs."""
 MIN_SPARE = 4
-"""Outputs beyond the numbers of a relation, at least. Fewer: chance makes one; more: long
-relations are missed."""
+"""Outputs more than numbers of a relation. Fewer: chance makes one; more miss long relations."""
 MIN_ROWS = 8
-"""Outputs that a relation is looked for in, at least. Fewer: chance makes one."""
+"""Outputs in which a relation is searched, at least. Fewer: chance makes one."""
 DECIMALS = range(-2, 9)
-"""Decimals to which noise may have been rounded; -2 are hundreds. Beyond: errors of floats look
-like rounded noise; fewer: noise that is rounded finely is missed."""
+"""Decimals to which noise may have been rounded; -2 are hundreds. More: errors of floats look
+rounded; fewer miss fine rounding."""
 MOST = 0.75
-"""Share of the outputs that leave the same remainder. Larger: rounded noise with exceptions is
-missed; smaller: chance makes it."""
+"""Share of the outputs that leave one remainder. Larger misses rounded noise with exceptions;
+smaller: chance makes it."""
 MIN_MULTIPLES = 6
-"""Different multiples of a step that show rounded noise, at least. Fewer: chance makes it; more:
-small noise is missed."""
+"""Different multiples of a step that show rounded noise. Fewer: chance makes it; more miss small
+noise."""
 OFF_GRID = 1e-3
-"""Share of a step that a number may be off a multiple. Larger: other numbers count as multiples;
-smaller: errors of floats take numbers off."""
+"""Share of a step that a number may be off a multiple. Larger takes other numbers for multiples;
+smaller: errors of floats decide."""
 SHIFTS, NEAR_END = (0.0, 0.5, 0.25, 0.75), 0.05
-"""Shares of a step that numbers are shifted by, and how near to its ends remainders may be. Nearer:
-errors of floats take a remainder from one end to the other."""
+"""Shares of a step by which numbers are shifted, and the distance to keep from its ends. Smaller:
+errors of floats carry a remainder across."""
 MAX_RELATIONS = 128
 """Relations that are features. More learn noise by heart; fewer miss what tells inputs apart."""
 
@@ -65,7 +65,7 @@ class NoiseRelation:
     places: tuple[str, ...]
     weights: tuple[float, ...]
     digits: int | None = None
-    """Decimals that the sum is rounded to, beyond which it has errors of floats; None if it is not
+    """Decimals to which the sum is rounded, to remove errors of floats; None if it is not
     rounded."""
     of_logs: bool = False
 
@@ -74,7 +74,7 @@ class NoiseRelation:
         return self.weighted_sum([table.leaf(place)[0] for place in self.places])
 
     def weighted_sum(self, numbers: Sequence[Floats] | Floats) -> Floats:
-        """Return the sums of numbers, given as one array of shape (n,) for each place."""
+        """Return the sums, shape (n,), of numbers given as one array for each place."""
         with np.errstate(all="ignore"):
             total = np.zeros(len(numbers[0]))
             for number, weight in zip(numbers, self.weights, strict=True):
@@ -93,11 +93,11 @@ class NoiseRelation:
 
 @dataclass(frozen=True, slots=True)
 class SharedNumbers:
-    """Numbers of an output that use the same random numbers, and the relation that has no noise."""
+    """A finding that numbers of an output use the same random numbers."""
 
     relation: NoiseRelation
     on_d: float
-    """The value of the relation on D, and on D'."""
+    """The relation's value on D, and on D'."""
     on_d2: float
 
     def __str__(self) -> str:
@@ -106,10 +106,10 @@ class SharedNumbers:
 
 
 def find_relations(places: list[str], numbers1: Floats, numbers2: Floats) -> list[NoiseRelation]:
-    """Return relations among numbers that hold on one input and distinguish it from the other.
+    """Return relations among numbers that hold on one input and separate it from the other.
 
-    `numbers1` and `numbers2` are the numbers at the places in outputs on D and on D', shape
-    (n, places); NaN where an output has no number.
+    `numbers1` and `numbers2` are the numbers at the places in outputs on D and on D', shape (n,
+    places); NaN where an output has no number. Empty for fewer than two places.
     """
     if len(places) < 2:
         return []
@@ -131,7 +131,7 @@ def find_relations(places: list[str], numbers1: Floats, numbers2: Floats) -> lis
 def find_noiseless_relation(
     places: list[str], numbers1: Floats, numbers2: Floats
 ) -> SharedNumbers | None:
-    """Return the shortest relation that has no noise on either input; None if there is none.
+    """Return the shortest relation without noise on either input; None if there is none.
 
     Parameters are those of `find_relations`.
     """
@@ -148,9 +148,9 @@ def find_noiseless_relation(
 
 
 def _columns_that_vary(side: Floats) -> tuple[Ints, Floats]:
-    """Return the columns that vary, and their numbers in the outputs that have all of them.
+    """Return the columns that vary, and their numbers in at most `MAX_ROWS` complete outputs.
 
-    No columns if fewer than `MIN_ROWS` outputs have all of them.
+    Columns that miss a quarter are ignored. Empty for fewer than `MIN_ROWS` outputs.
     """
     finite = np.isfinite(side)
     columns = np.flatnonzero(finite.mean(axis=0) > 0.75)
@@ -164,7 +164,7 @@ def _columns_that_vary(side: Floats) -> tuple[Ints, Floats]:
 
 
 def _exact_relations(numbers: Floats) -> list[Floats]:
-    """Return exact relations, each as weights of all columns, shape (columns,).
+    """Return at most `MAX_RELATIONS` exact relations, as weights of all columns, (columns,) each.
 
     A relation explains a column by one parallel column, or by all columns before it that no
     relation explains.
@@ -191,7 +191,7 @@ def _exact_relations(numbers: Floats) -> list[Floats]:
 
 
 def _standardise(numbers: Floats) -> tuple[Floats, Floats]:
-    """Return columns less their means and divided by their norms, and what they were divided by."""
+    """Return columns minus their means and divided by their norms, and the divisors."""
     largest = np.abs(numbers).max(axis=0)
     x = numbers / largest
     x = x - x.mean(axis=0)
@@ -200,7 +200,7 @@ def _standardise(numbers: Floats) -> tuple[Floats, Floats]:
 
 
 def _explain_column(x: Floats, scales: Floats, by: list[int], j: int) -> Floats | None:
-    """Return the weights of column j less its regression on the columns `by`, shape (columns,).
+    """Return the weights of column j minus its regression on the columns `by`, shape (columns,).
 
     None if the residual is not tiny.
     """
@@ -218,7 +218,7 @@ def _explain_column(x: Floats, scales: Floats, by: list[int], j: int) -> Floats 
 
 
 def _with_integer_weights(weights: Floats) -> Floats:
-    """Return weights scaled to integers where that is possible, else to a first weight of 1."""
+    """Return weights scaled to integers, by factors up to 12; else to a first weight of 1."""
     at = np.flatnonzero(weights)
     scaled: Floats = weights / weights[at[0]]
     for times in range(1, 13):
@@ -231,9 +231,9 @@ def _with_integer_weights(weights: Floats) -> Floats:
 def _round_relation(
     relation: NoiseRelation, side: Floats, numbers1: Floats, numbers2: Floats
 ) -> NoiseRelation | None:
-    """Return a relation rounded to its exact decimals; None if it does not tell D from D'.
+    """Return a relation rounded to its exact decimals; None if it does not separate D from D'.
 
-    `side` has the numbers that the relation was found in.
+    `side` has the numbers in which the relation was found.
     """
     values = relation.weighted_sum(side.T)
     middle = float(np.median(values[np.isfinite(values)]))
@@ -260,7 +260,7 @@ class Remainder:
     place: str
     decimals: int
     shift: float
-    """Is added before the division, so that the remainder is not near 0 or the divisor."""
+    """Is added before the division, to keep remainders off 0 and the divisor."""
 
     @property
     def step(self) -> float:
@@ -281,7 +281,7 @@ class Remainder:
 def find_remainders(places: list[str], numbers1: Floats, numbers2: Floats) -> list[Remainder]:
     """Return remainders that most outputs on one input leave, and few on the other.
 
-    Parameters are those of `find_relations`. Of each place, the remainder of the largest divisor.
+    Parameters are those of `find_relations`. Each place has at most one, of the largest divisor.
     """
     by_place: dict[str, Remainder] = {}
     with np.errstate(all="ignore"):
@@ -303,7 +303,7 @@ def find_remainders(places: list[str], numbers1: Floats, numbers2: Floats) -> li
 
 
 def _shift_off_ends(multiples: Floats) -> float:
-    """Return a shift in [0, 1) after which no remainder of division by 1 is near 0 or 1."""
+    """Return a shift in [0, 1) that keeps remainders of division by 1 off 0 and 1; else 0.0."""
     for shift in SHIFTS:
         remainders = np.mod(multiples + shift, 1.0)
         if np.all((remainders > NEAR_END) & (remainders < 1 - NEAR_END)):
@@ -312,7 +312,7 @@ def _shift_off_ends(multiples: Floats) -> float:
 
 
 def _are_multiples(numbers: Floats, step: float) -> Bools:
-    """Return whether most finite numbers of each column are multiples of a step."""
+    """Return whether most numbers of each column are multiples of a step; False without any."""
     off = np.abs(numbers - step * np.round(numbers / step))
     finite = np.isfinite(numbers)
     exceptions = (finite & (off > OFF_GRID * step)).sum(axis=0)
@@ -325,7 +325,7 @@ KINDS["remainder"] = KINDS["relation"]
 
 
 def noise_trace_features(sample: Sample) -> list[Feature]:
-    """Return relations and remainders; none unless many features can be weighed."""
+    """Return features for relations and remainders, for models alone; none if D is unknown."""
     if not sample.many or sample.sides is None:
         return []
     related = [Feature(str(one), "relation", one) for one in find_relations(*sample.sides)]

@@ -25,25 +25,24 @@ from pytest_dp.outputs.table import Table, tabulate
 from pytest_dp.readers.text_features import choose_readings
 
 MIN_SHARE_READ = 0.9
-"""Share of the texts that a reader has to understand. Larger: formats with exceptions are missed;
-smaller: other texts are read wrongly."""
+"""Share of the texts that a parser has to read. Larger: formats with exceptions are missed;
+smaller: other texts are misread."""
 MAX_FEW_KINDS = 8
-"""Different values that are left as texts. More: numbers are taken for names; fewer: names for
-numbers."""
+"""Different categories that are features. More: numbers count as names; fewer: names as numbers."""
 
 
 class Part(NamedTuple):
-    """A quantity of what is parsed from the texts at a place."""
+    """A quantity of the value that a parser reads from the text at a place."""
 
     place: str
     parser: str
     """A key of `PARSERS`."""
     inner: Any
-    """A feature of what is parsed; or a condition on it, which is a test."""
+    """A feature of the parsed value; or a condition on the value, which is a test."""
 
 
 def _parse_json(text: str) -> Any:
-    """Return the dictionary or list that a JSON text holds; None for other JSON."""
+    """Return the dictionary or list in a JSON text; None for other JSON."""
     parsed = json.loads(text)
     return parsed if isinstance(parsed, dict | list) else None
 
@@ -60,22 +59,22 @@ def _parse_csv(text: str) -> list[list[str]] | None:
 
 
 def _is_number(cell: str) -> bool:
-    """Return whether a cell is a number."""
+    """Return whether ``float`` reads a cell."""
     return _try_to_parse(float, cell) is not None
 
 
 def _parse_date(text: str) -> dt.date | None:
-    """Return the date that a text like ``2020-01-31`` is; None for other texts."""
+    """Return the date in a text like ``2020-01-31``; None for other texts."""
     return dt.date.fromisoformat(text) if re.fullmatch(r"\d{4}-\d\d-\d\d", text) else None
 
 
 def _parse_moment(text: str) -> dt.datetime | None:
-    """Return the date and time that a text in ISO 8601 is; None for other texts."""
+    """Return the date and time in an ISO 8601 text; None for texts without both."""
     return dt.datetime.fromisoformat(text) if re.match(r"\d{4}-\d\d-\d\d[T ]\d\d", text) else None
 
 
 def _parse_query(text: str) -> dict[str, list[str]] | None:
-    """Return the query of a URL, as lists of values by name; None for texts that are no URL."""
+    """Return a URL's query as lists of values by name; None for texts that are no URL with one."""
     return parse_qs(urlsplit(text).query) if re.match(r"\w+://\S*\?", text) else None
 
 
@@ -86,7 +85,7 @@ PARSERS: dict[str, tuple[Callable[[str], Any], str]] = {
     "query": (_parse_query, "parse_qs(urlsplit({}).query)"),
     "csv": (_parse_csv, "list(csv.reader({}.splitlines()))"),
 }
-"""How texts are parsed, None or an error for other texts, and how Python does."""
+"""Parsers, which return None or raise for other texts, and the Python code that parses."""
 TEXTS = ("str", "bytes")
 """Types of categories that are parsed."""
 _NAME = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|\boutput\b""")
@@ -94,17 +93,17 @@ _NAME = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|\boutput\b""")
 
 
 def reword_as_parsed(part: Part, text: str) -> str:
-    """Return a text about an output, reworded as one about what is parsed from a place."""
+    """Return a text about an output, reworded for the value parsed from a part's place."""
     return rename_output(text, PARSERS[part.parser][1].format(part.place))
 
 
 def rename_output(text: str, name: str) -> str:
-    """Return a text about an output with another name in place of ``output``."""
+    """Return a text in which ``output`` has another name, except inside quotes."""
     return _NAME.sub(lambda found: found[1] or name, text)
 
 
 def parsers_of(place: str, table: Table) -> Iterator[str]:
-    """Yield the first parser that reads nearly all different texts at a place, if any does."""
+    """Yield the first parser that reads nearly all different texts at a place; none otherwise."""
     codes = np.unique(table.leaf(place)[1])
     kinds = list(table.levels)
     texts = sum(kinds[code][0] in TEXTS for code in codes.tolist() if code >= 0)
@@ -115,14 +114,14 @@ def parsers_of(place: str, table: Table) -> Iterator[str]:
 
 
 def table_of_parsed(parser: str, table: Table) -> Table:
-    """Return the table of what is parsed from the different texts of a table."""
+    """Return the table of the values parsed from a table's different texts, one row each."""
     return _parse_texts(parser, table)[0]
 
 
 def _parse_texts(parser: str, table: Table) -> tuple[Table, Ints]:
-    """Return the table of what is parsed from texts, and its row for each code of a text.
+    """Return the table of the values parsed from texts, and the row of each code of a text.
 
-    A row is -1 if the text cannot be parsed. Cached in the table of outputs.
+    A row is -1 if the text cannot be parsed. Caches both in `readings` of the table of outputs.
     """
     key = "parsed", parser
     if key not in table.readings:
@@ -139,9 +138,9 @@ def _parse_texts(parser: str, table: Table) -> tuple[Table, Ints]:
 
 
 def parse_text(text: str | bytes) -> tuple[Callable[[str], str], Any] | None:
-    """Parse a text by the first parser that can, and return how its code is written, and the value.
+    """Return how to write the code that parses a text, and the value; numbers come first.
 
-    None if no parser can.
+    None if no parser reads the text.
     """
     readers = {"number": (float, "float({})"), **PARSERS}
     for parse, template in readers.values():
@@ -152,7 +151,7 @@ def parse_text(text: str | bytes) -> tuple[Callable[[str], str], Any] | None:
 
 
 def _try_to_parse(parse: Callable[[str], Any], text: Any) -> Any:
-    """Return what a parser makes of a text; None if it raises an error for other texts."""
+    """Return the value that a parser reads from a text; None if the parser raises."""
     try:
         return parse(text)
     except (ValueError, TypeError, RecursionError, csv.Error):  # bytes are not all that texts are
@@ -160,14 +159,14 @@ def _try_to_parse(parse: Callable[[str], Any], text: Any) -> Any:
 
 
 def column(part: Part, table: Table) -> tuple[Floats, Ints]:
-    """Return the numbers of a part in each output, and codes: absent if there is none."""
+    """Return the numbers of a part in each output, and codes; absent without a number."""
     known, row = _parse_texts(part.parser, table)
     numbers, codes = part.inner.columns(known)
     return _spread_to_outputs(numbers, np.where(codes == NUMBER, NUMBER, ABSENT), part, table, row)
 
 
 def test_condition(part: Part, table: Table) -> tuple[Floats, Ints]:
-    """Return 1 for outputs whose parsed text meets the condition of a part, else 0, and codes."""
+    """Return 1 for outputs whose parsed value meets a part's condition, else 0, and codes."""
     parsed, row = _parse_texts(part.parser, table)
     holds = part.inner.mask(parsed).astype(np.float64)
     return _spread_to_outputs(holds, np.full(len(holds), NUMBER), part, table, row)
@@ -176,9 +175,9 @@ def test_condition(part: Part, table: Table) -> tuple[Floats, Ints]:
 def _spread_to_outputs(
     numbers: Floats, codes: Ints, part: Part, table: Table, row: Ints
 ) -> tuple[Floats, Ints]:
-    """Return numbers and codes of outputs, given those of parsed texts; absent without one.
+    """Return numbers and codes of outputs, given those of parsed values; absent without one.
 
-    `row` has the row of the parsed text, by code of the text.
+    `row` has the row of the parsed value, by code of the text.
     """
     at = row[table.leaf(part.place)[1]]
     numbers, codes = np.append(numbers, np.nan), np.append(codes, ABSENT)  # -1 is the last
@@ -186,7 +185,7 @@ def _spread_to_outputs(
 
 
 _PARSED = ("parsed", "parsed and tested")
-"""Kinds of features of what stands in texts: numbers, and tests."""
+"""Kinds of features of values in texts: numbers, and tests."""
 KINDS.update(
     zip(
         _PARSED,
@@ -211,18 +210,15 @@ def parsed_features(sample: Sample) -> list[Feature]:
 
 
 def _is_new(inner: Feature) -> bool:
-    """Return whether a feature of a parsed text is not already one of the text itself.
-
-    Numbers, lengths, keys, aspects and nested parsed texts are not.
-    """
+    """Return whether a feature of a parsed value says more than the features of its text."""
     is_number = inner.kind == "reading" and inner.argument.what == "float"
     return is_number or inner.kind in ("leaf", "len", "key", "aspect", *_PARSED)
 
 
 def _parsed_quantities(inner: Feature, parsed: Table) -> Iterator[tuple[str, str, Any]]:
-    """Yield kind, text and argument of what to ask of a feature of parsed texts.
+    """Yield kind, text and argument of the features of a quantity of parsed values.
 
-    Its number, or for each of a few categories whether it is that one.
+    The quantity, if a number; and tests for categories, if at most `MAX_FEW_KINDS` are different.
     """
     codes = inner.columns(parsed)[1]
     if (codes == NUMBER).any():

@@ -31,31 +31,29 @@ from pytest_dp.outputs.raised import Raised
 from pytest_dp.outputs.table import Table
 
 MAX_CHARACTERS = 32
-"""First characters of a text that are features. More: models learn noise by heart; fewer: what
-tells inputs apart is missed."""
+"""First characters of a text that are features. More learn noise by heart; fewer miss the telling
+one."""
 MAX_WORDS = 64
-"""Words of a kind, or categories, that are features. More: models learn noise by heart; fewer:
-what tells inputs apart is missed."""
+"""Words of a kind, or categories, that are features. More learn noise by heart; fewer miss the
+telling one."""
 SAMPLED_TEXTS = 2_000
-"""Texts that are looked at to choose features. More take longer; fewer miss what is rare."""
+"""Texts by which features are chosen. More take longer; fewer miss rare ones."""
 MAX_NUMBERS = 6
-"""Numbers in a text that are features. More: models learn noise by heart; fewer: what tells inputs
-apart is missed."""
+"""Numbers in a text that are features. More learn noise by heart; fewer miss the telling one."""
 MIN_SHARE = 0.01
-"""Share of the outputs that a text has to be in. Larger: rare telling texts are missed; smaller:
-models learn noise by heart."""
+"""Share of the outputs with a word or beginning. Larger misses rare ones; smaller learns noise by
+heart."""
 MAX_FEATURES = 16
-"""Features that are kept of a group. More: models learn noise by heart; fewer: what tells inputs
-apart is missed."""
+"""Features of a group that stay. More learn noise by heart; fewer miss what separates inputs."""
 
 ESSENTIAL = ("len", "float", "numbers", "number", "modulo", "is")
-"""Readings that tell so much that they are never left out in favour of others."""
+"""Readings that come first, and have a limit of their own."""
 
 NUMBERS_IN = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _WORD = re.compile(r"[^\W\d_]{3,}")  # single characters are looked at anyway
 
 Content = Any
-"""The text of a category; of a huge whole number, itself."""
+"""The text of a category; of a huge whole number, the number."""
 _Reader = Callable[[Content, Any], float]
 
 
@@ -65,13 +63,16 @@ class Reading:
 
     place: str
     family: str
-    """Which categories are read, a key of `_WRITTEN`."""
+    """The categories that are read, a key of `_WRITTEN`."""
     what: str
-    """What is read, a key of `READERS`."""
+    """The number that is read, a key of `READERS`."""
     argument: str | int = 0
 
     def values(self, table: Table) -> Floats:
-        """Return the number for every output, shape (n,); NaN if there is nothing to read."""
+        """Return the number for every output, shape (n,); NaN for categories of other families.
+
+        Caches the numbers of all categories in `table.readings`.
+        """
         key = self.family, self.what, self.argument
         if key not in table.readings:
             read = np.full(len(table.levels) + 2, np.nan)  # the last two are for no category
@@ -89,7 +90,7 @@ class Reading:
 
     @property
     def is_essential(self) -> bool:
-        """True if it is never left out, however many readings there are."""
+        """True if other readings do not compete with this one: see `ESSENTIAL`."""
         return self.what in ESSENTIAL
 
     def __str__(self) -> str:
@@ -102,7 +103,7 @@ class Reading:
 
 
 def _contents_by_code(table: Table, family: str) -> list[Content | None]:
-    """Return what the categories of one family hold, by code; None for all other categories."""
+    """Return the contents of a family's categories, by code; None for all others. Caches them."""
     if family not in table.readings:
         table.readings[family] = [_content_of(family, *category) for category in table.levels]
     contents: list[Content | None] = table.readings[family]
@@ -110,7 +111,7 @@ def _contents_by_code(table: Table, family: str) -> list[Content | None]:
 
 
 def _content_of(family: str, kind: str, value: Any) -> Content | None:
-    """Return what a category holds for a family of readings; None if it is of another family."""
+    """Return the content of a category for a family; None if the category is of another one."""
     match family:
         case "str" | "int":
             return value if kind == family else None
@@ -125,9 +126,9 @@ def _content_of(family: str, kind: str, value: Any) -> Content | None:
 
 
 def choose_readings(place: str, table: Table) -> list[Reading]:
-    """Return what to read out of the categories at a place.
+    """Return readings of the categories at a place, chosen by a sample of them.
 
-    Nothing if there are few categories and each recurs: then they say all by themselves.
+    Empty if at most `MAX_WORDS` categories are different and each came more than 4 times.
     """
     codes = table.leaf(place)[1]
     codes = codes[codes >= 0]
@@ -152,7 +153,7 @@ _Wanted = list[tuple[str, Any]]
 
 
 def _readings_of_integers(_: list[int]) -> _Wanted:
-    """Return kinds and arguments of readings for whole numbers beyond floats."""
+    """Return kinds and arguments of readings of whole numbers too large for floats."""
     return [("float", 0), *(("modulo", modulus) for modulus in (2, 10, 1_000, 2**32))]
 
 
@@ -162,7 +163,7 @@ def _readings_of_kinds(kinds: list[str]) -> _Wanted:
 
 
 def readings_of_texts(texts: list[str]) -> _Wanted:
-    """Return kinds, keys of `READERS`, and arguments of readings for texts like these."""
+    """Return kinds, keys of `READERS`, and arguments of readings of texts like these."""
     wanted: _Wanted = []
     longest = max(map(len, texts))
     if min(map(len, texts)) < longest:
@@ -184,13 +185,13 @@ def readings_of_texts(texts: list[str]) -> _Wanted:
 
 
 def _most_common(counts: Counter[str], of: int) -> list[str]:
-    """Return the items that at least two texts, and `MIN_SHARE` of all, have; commonest first."""
+    """Return the items that at least two texts, and `MIN_SHARE` of `of`, have; commonest first."""
     common = [text for text, n in counts.items() if n >= max(2, MIN_SHARE * of)]
     return sorted(common, key=lambda text: (-counts[text], text))[:MAX_WORDS]
 
 
 def _as_float(content: Content, _: Any) -> float:
-    """Return a text or number as a float; NaN for a text that is no number."""
+    """Return a text or number as a float; NaN for other texts, infinite if too large."""
     try:
         return float(content)
     except ValueError:
@@ -200,13 +201,13 @@ def _as_float(content: Content, _: Any) -> float:
 
 
 def _number_at(text: str, which: int) -> float:
-    """Return the number that stands in a text at this position among its numbers, or NaN."""
+    """Return the number at this position among the numbers in a text; NaN if there are fewer."""
     numbers = NUMBERS_IN.findall(text)
     return float(numbers[which]) if which < len(numbers) else np.nan
 
 
 def _character_code(text: str, at: int) -> float:
-    """Return the code of the character at a position of a text, or NaN."""
+    """Return the code of the character at a position of a text; NaN for shorter texts."""
     return float(ord(text[at])) if -len(text) <= at < len(text) else np.nan
 
 
@@ -222,7 +223,7 @@ READERS: dict[str, tuple[_Reader, str]] = {
     "starts": (lambda text, start: float(text.startswith(start)), "{}.startswith({!r})"),
     "modulo": (lambda number, modulus: float(number % modulus), "{} % {}"),
 }
-"""What is read: how, and how it is written; ``numbers`` are those that stand in a text."""
+"""Functions that read a number from a content, and their Python code."""
 _WRITTEN = {
     "str": "{}",
     "bytes": "{}",
@@ -231,7 +232,7 @@ _WRITTEN = {
     "repr": "repr({})",
     "int": "{}",
 }
-"""How each family is written: texts, bytes, the kinds and the messages of exceptions, and so on."""
+"""Python code for the content of each family."""
 _READ_IN: dict[str, Callable[[list[Any]], _Wanted]] = {
     "int": _readings_of_integers,
     "kind": _readings_of_kinds,
@@ -245,9 +246,9 @@ KINDS.update(_KINDS)
 
 
 def text_features(sample: Sample) -> list[Feature]:
-    """Return features that are read out of categories which hardly ever recur.
+    """Return features read from categories that hardly ever recur, few of each group.
 
-    The readings in `ESSENTIAL`, then tests, then all others; `MAX_FEATURES` of each group.
+    Groups are the readings in `ESSENTIAL`, tests, and all others: at most `MAX_FEATURES` each.
     """
     essential, tests, others = list[Feature](), list[Feature](), list[Feature]()
     for feature in sample.leaves if sample.table.levels else ():
