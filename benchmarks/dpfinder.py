@@ -29,7 +29,7 @@ import scipy
 
 from benchmarks import mechanisms
 from pytest_dp.data.relations import AddRemoveOne, AllQueries
-from pytest_dp.methods.families import PairFamily, of_queries, of_records
+from pytest_dp.methods.families import PairFamily, family_of_queries, family_of_records
 from pytest_dp.methods.gradient import FoundOutput, Gradients
 from pytest_dp.methods.smooth import Smooth
 from pytest_dp.running.calling import Call
@@ -126,8 +126,8 @@ class Algorithm:
     def family(self, rng: np.random.Generator) -> PairFamily:
         if self.name == "Sum":
             examples = [[-1.0, -0.5, 0.5, 1.0]]
-            return of_records(examples, AddRemoveOne(), rng)
-        return of_queries(N, AllQueries(), rng, (-math.inf, math.inf), whole=False)
+            return family_of_records(examples, AddRemoveOne(), rng)
+        return family_of_queries(N, AllQueries(), rng, (-math.inf, math.inf), whole=False)
 
     def at_random(self, rng: np.random.Generator) -> float:
         """The loss of a random output on random neighbours, as the published tool draws them."""
@@ -156,7 +156,7 @@ class Algorithm:
 
     def true_loss(self, found: FoundOutput) -> float:
         """Of what a search has found."""
-        d1, d2 = (side.data(found.vector) for side in found.family.sides)
+        d1, d2 = (side.build_data(found.vector) for side in found.family.sides)
         return self.loss(d1, d2, self.outcome_of(found))
 
     def outcome_of(self, found: FoundOutput) -> Any:
@@ -226,7 +226,7 @@ def main() -> None:
         call = Call(algorithm.mechanism, dict(algorithm.params), "rng")
         search = Gradients(call, algorithm.family, [], args.seed, Deadline(3_600))
         started = time.process_time()
-        found = [search.restart(number) for number in range(args.runs)]
+        found = [search.run_restart(number) for number in range(args.runs)]
         seconds = (time.process_time() - started) / args.runs
         losses = [0.0 if one is None else algorithm.true_loss(one) for one in found]
         starts = [search.start(number) for number in range(args.runs)]

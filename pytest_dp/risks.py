@@ -20,8 +20,8 @@ from pytest_dp.claiming.setting_fields import read_whole_number
 from pytest_dp.claiming.settings import seed_of
 from pytest_dp.data.equality import key
 from pytest_dp.data.types import type_of
-from pytest_dp.methods.membership import both_sides, example_output, seen_of
-from pytest_dp.methods.membership_attacks import RAISED, cross_fitted_area, shown_of
+from pytest_dp.methods.membership import both_sides, draw_quantities, example_output
+from pytest_dp.methods.membership_attacks import RAISED, cross_fitted_area, quantities_of
 from pytest_dp.pairs import resolve_promise
 from pytest_dp.pairs.resolving import resolve_data
 from pytest_dp.pairs.targets import Target
@@ -42,7 +42,7 @@ Areas = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class RecordRisk:
-    """The results of membership games about one record.
+    """A record with the results of its membership games.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class RecordRisk:
 
 @dataclass(frozen=True, slots=True)
 class MembershipRisk:
-    """The results of membership games about some records; made by `membership_risk`.
+    """A list of records with the results of their games; made by `membership_risk`.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class MembershipRisk:
             lines.append(f"{one.record:>12}  {shown[0]:>12}  {shown[1]:>12}  {one.value}")
         return "\n".join(lines)
 
-    def _compare(self) -> tuple[Floats, Floats, Floats, Floats]:
+    def _read_both_games(self) -> tuple[Floats, Floats, Floats, Floats]:
         """Return R_MS, its errors, R_T and its errors; raise ClaimError if R_T is missing."""
         if any(one.drawn is None for one in self.records):
             raise ClaimError(
@@ -104,7 +104,7 @@ class MembershipRisk:
         The standard error assumes independent records, though their games share the outputs without
         any of them, or with all. It is a little too small, and unreliable for a few records.
         """
-        fixed, error, drawn, other = self._compare()
+        fixed, error, drawn, other = self._read_both_games()
         squares = (fixed - drawn) ** 2 - error**2 - other**2
         mean = float(squares.mean())
         spread = float(squares.std(ddof=1) / math.sqrt(len(squares))) if len(squares) > 1 else 1.0
@@ -112,15 +112,18 @@ class MembershipRisk:
         return root, math.sqrt(max(mean, 0.0) + spread) - root
 
     def miss_rate(self, threshold: float) -> MissRate:
-        """Return how many records with an R_MS of the threshold or more have an R_T below it."""
-        fixed, _, drawn, _ = self._compare()
+        """Count records with an R_MS of the threshold or more, and those with an R_T below it.
+
+        Raises ClaimError without a traditional game.
+        """
+        fixed, _, drawn, _ = self._read_both_games()
         high = fixed >= threshold
         return MissRate(int((high & (drawn < threshold)).sum()), int(high.sum()))
 
 
 @dataclass(frozen=True, slots=True)
 class MissRate:
-    """Records of high risk that the traditional game takes for low ones.
+    """A count of high-risk records, and of those that the traditional game takes for low risks.
 
     Attributes
     ----------
@@ -227,11 +230,11 @@ def membership_risk(  # noqa: PLR0913  each is a keyword that a user may write
     games: list[tuple[Call, Sequence[Any], int]] = []
     games.append((call, [found, *(target.without for target in targets)], 1))
     if population is not None:
-        others = _others(resolve_data(population, None), found, targets)
+        others = _without_targets(resolve_data(population, None), found, targets)
         drawing = prepare(_Drawing(call, others, found), Arguments())
         games.append((drawing, [-1, *(target.at for target in targets)], -1))
     try:
-        played = [_areas(*game, plan) for game in games]
+        played = [_play_games(*game, plan) for game in games]
     except OutOfTime:
         raise ClaimError(
             f"runs={runs} of {len(games) * (len(targets) + 1)} inputs did not end within "
@@ -249,10 +252,10 @@ def membership_risk(  # noqa: PLR0913  each is a keyword that a user may write
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """The settings that all games share."""
+    """A set of settings that all games share."""
 
     about: tuple[Any, Sequence[tuple[int, Any, Any]]]
-    """The data, and the targets as `shown_of` takes them."""
+    """The data, and the targets as `quantities_of` takes them."""
     attack: tuple[Any, Any, Any]
     """The user's score, features and classifier."""
     seed: int
@@ -287,8 +290,11 @@ class _Drawing:
         return self.call.mechanism(given, **self.call.params, **more)
 
 
-def _others(population: Any, data: Any, targets: Sequence[Target]) -> Any:
-    """Return the population without the target records; raise ClaimError if nothing is left."""
+def _without_targets(population: Any, data: Any, targets: Sequence[Target]) -> Any:
+    """Return the population without the target records.
+
+    Raises ClaimError if it is no dataset of the data's type, or if nothing is left.
+    """
     kind, own = type_of(population), type_of(data)
     if kind is None or kind is not own or kind.detail(population) != kind.detail(data):
         raise invalid("population", population, "Allowed: a dataset of the type of data=.")
@@ -299,10 +305,12 @@ def _others(population: Any, data: Any, targets: Sequence[Target]) -> Any:
     return kind.take_rows(kind.join_rows([population]), rest)
 
 
-def _areas(call: Call, inputs: Sequence[Any], sign: int, plan: _Plan) -> list[Areas]:
-    """Run the mechanism, and return the AUC of each game; the first input is for all games.
+def _play_games(call: Call, inputs: Sequence[Any], sign: int, plan: _Plan) -> list[Areas]:
+    """Run the mechanism, and return the AUC of the game of each target with its standard error.
 
-    `sign` is 1 if the first input has the records, and -1 if it has none of them.
+    The first of `inputs` is for all games, each of the others for one. `sign` is 1 if the first
+    input has the records, and -1 if it has none of them. Raises OutOfTime, MechanismError if runs
+    raise, and ClaimError if a model cannot be asked.
     """
     (data, targets), (score, features, classifier) = plan.about, plan.attack
     items = list(map(Input, inputs))
@@ -310,9 +318,9 @@ def _areas(call: Call, inputs: Sequence[Any], sign: int, plan: _Plan) -> list[Ar
     with closing(sampler):
         sampler.warm_up(items[0], plan.deadline)
         example = example_output(sampler, items, plan.deadline)
-        shown = shown_of(example, data, targets, plan.seed, score, features)
+        shown = quantities_of(example, data, targets, plan.seed, score, features)
         draws = [SampleRequest(item, plan.runs, (Purpose.BET, at)) for at, item in enumerate(items)]
-        drawn = seen_of(sampler, shown, draws, plan.deadline)
+        drawn = draw_quantities(sampler, shown, draws, plan.deadline)
     labels = () if shown is None else (*shown.labels, RAISED)
     found = []
     for at in range(len(targets)):

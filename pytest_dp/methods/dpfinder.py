@@ -27,9 +27,9 @@ from pytest_dp.claiming.claim import Promise
 from pytest_dp.claiming.method_settings import DPFinder
 from pytest_dp.data import describe
 from pytest_dp.methods.families import PairFamily, families_of
-from pytest_dp.methods.gradient import MIN_SHARE, Gradients, gradients_of
+from pytest_dp.methods.gradient import MIN_SHARE, Gradients, make_gradients
 from pytest_dp.methods.smooth import Output
-from pytest_dp.methods.statdp import suspect
+from pytest_dp.methods.statdp import find_suspicious_event
 from pytest_dp.methods.two_stage import PairSearch, search_then_test
 from pytest_dp.outputs.features import features
 from pytest_dp.pairs import Pair
@@ -68,7 +68,7 @@ probability of 1 % comes twenty times."""
 
 @dataclass(frozen=True, slots=True)
 class _Estimated:
-    """The pair at the end of a restart, with an output and the estimate of its loss."""
+    """A pair at the end of a restart, with an output and the estimate of its loss."""
 
     pair: Pair
     output: Output
@@ -92,11 +92,10 @@ class _Estimated:
 
 
 def audit(session: Session) -> AuditFinding:
-    """Run the mechanism to audit one claim with DP-Finder; raises as `auditors.sequential.audit`.
+    """Run the mechanism to audit one claim with DP-Finder; return and raise as `search_then_test`.
 
-    The result is ``violated`` exactly if the lower bound exceeds the claim, and ``inconclusive`` as
-    for StatDP. A violation on a pair outside of the declared inputs is a second result beside it,
-    unless such pairs shall fail. Also raises ClaimError if the inputs hold no numbers to move.
+    A violation on a pair outside of the declared inputs is a second result beside the first, unless
+    such pairs shall fail. Also raises ClaimError if the inputs hold no numbers to move.
     """
     found = _run_restarts(session)
     beyond = [one for one in found if session.is_report_only(one.pair)]
@@ -131,12 +130,14 @@ def _audit_pairs(
     """Test the output of the best restart if its estimate breaks the claim, else search as StatDP.
 
     `found` has the largest loss first; `given` are pairs of the claim. The test spends `share` (0
-    to 1) of alpha.
+    to 1) of alpha. A restart's output that is tested in vain makes a claim with pairs inconclusive.
     """
     guarantee = session.guarantee
     play = partial(search_then_test, session, proof=EventTest, share=share)
     if not (found and guarantee.parameter == "eps" and found[0].least_loss > guarantee.claimed):
-        return play(suspect, pairs=[*(one.pair for one in found[:MAX_SUSPECTS]), *given])
+        return play(
+            find_suspicious_event, pairs=[*(one.pair for one in found[:MAX_SUSPECTS]), *given]
+        )
     result = play(partial(_event_of_restart, found[0]), pairs=[found[0].pair])
     if result.violated or not given:
         return result
@@ -153,19 +154,19 @@ def _audit_pairs(
 def _event_of_restart(found: _Estimated, pairs: PairSearch) -> Witness | None:
     """Run the pair of a restart, and return its output as a readable event.
 
-    If real outputs do not show such an event, return the event that StatDP finds, or None.
+    If the outputs do not show such an event, return that of `find_suspicious_event`.
     """
     session = pairs.session
     runs = max(1, min(LOOKED_AT, int(SEARCH_SHARE * session.budget.left / 2)))
     (state,) = pairs.begin(1, runs, session.budget.deadline.with_reserve(FIRST_LOOK_TIME))
     table, on_d = state.outputs.table()
     if table.is_extract:
-        return suspect(pairs)
-    inside = np.array([found.output.holds(output, found.thresholds) for output in table.raw])
+        return find_suspicious_event(pairs)
+    inside = np.array([found.output.contains(output, found.thresholds) for output in table.raw])
     about = features(table, inside)
     agreeing = find_conjunction(table, inside, about, partial(np.subtract, dtype=float), 1)
     if agreeing is None or agreeing.rank <= 0:
-        return suspect(pairs)
+        return find_suspicious_event(pairs)
     within = agreeing.event.mask(table)
     c1, c2 = (int((within & side).sum()) for side in (on_d, ~on_d))
     pairs.is_decided = True  # the test takes as many samples as these counts say
@@ -175,7 +176,8 @@ def _event_of_restart(found: _Estimated, pairs: PairSearch) -> Witness | None:
 def _run_restarts(session: Session) -> list[_Estimated]:
     """Run restarts, and return their pairs, the largest loss first; add notes on the outcome.
 
-    Fewer if the time is up; empty if there are no gradients.
+    Fewer if the time is up, or if pairs have no known loss; empty if the mechanism has no
+    gradients. Raises ClaimError as `families_of`.
     """
     assert isinstance(session.method, DPFinder)
     seconds = SEARCH_SHARE * session.settings.max_seconds
@@ -184,7 +186,7 @@ def _run_restarts(session: Session) -> list[_Estimated]:
     least = min(max(2 * OUTPUTS_TO_COUNT / counted_on, MIN_SHARE), SEARCH_SHARE)
     found: list[_Estimated] = []
     try:
-        gradients = gradients_of(families, session.call, session.seed, Deadline(seconds), least)
+        gradients = make_gradients(families, session.call, session.seed, Deadline(seconds), least)
         for number in range(session.method.restarts):
             found += _run_restart(session, gradients, number)
     except (CannotCopy, CannotInstrument) as reason:
@@ -203,11 +205,11 @@ def _run_restarts(session: Session) -> list[_Estimated]:
 
 
 def _run_restart(session: Session, gradients: Gradients, number: int) -> list[_Estimated]:
-    """Run one restart, and return its pair, or nothing if the pair has no known loss.
+    """Run one restart, and return its pair in a list; empty if the pair has no known loss.
 
-    Pairs outside of the declared inputs are left out if the settings have them off.
+    Also empty for a pair outside of the declared inputs if the settings have such pairs off.
     """
-    found = gradients.restart(number)
+    found = gradients.run_restart(number)
     if found is None or (pair := found.pair) is None:
         return []
     beyond = session.source.bounds.beyond(pair)
@@ -221,7 +223,7 @@ def _run_restart(session: Session, gradients: Gradients, number: int) -> list[_E
 
 
 class ByGradients:
-    """A search that proposes the pair at the end of each restart; raises as `families_of`."""
+    """A search that proposes the pairs at the ends of restarts; raises as `families_of`."""
 
     name = "gradient"
 
@@ -230,7 +232,7 @@ class ByGradients:
         self._pairs = self._propose(families_of(promise, "search='gradient'"), call, clock, seed)
 
     def propose(self) -> Iterator[Pair]:
-        """Return the one iterator over the pairs, which runs restarts until the time is up."""
+        """Return the one iterator over pairs, which runs restarts until the time is up."""
         return self._pairs
 
     def notes(self) -> list[str]:
@@ -244,11 +246,14 @@ class ByGradients:
         clock: Clock,
         seed: int,
     ) -> Iterator[Pair]:
-        """Run restarts and yield their pairs; keep the reason if there are no gradients."""
+        """Run `SEARCH_RESTARTS` restarts, and yield their pairs until the time is up.
+
+        If the mechanism has no gradients, keep the reason for `notes`.
+        """
         try:
-            gradients = gradients_of(families, call, seed, Deadline(clock.remaining))
+            gradients = make_gradients(families, call, seed, Deadline(clock.remaining))
             for number in range(SEARCH_RESTARTS):
-                found = gradients.restart(number)
+                found = gradients.run_restart(number)
                 if found is not None and (pair := found.pair) is not None:
                     yield replace(pair, origin="D was moved along the gradient of its loss")
         except (CannotCopy, CannotInstrument) as reason:

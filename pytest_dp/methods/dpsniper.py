@@ -38,7 +38,7 @@ from pytest_dp.methods.two_stage import (
     PairSearch,
     learn_model,
     learn_score,
-    left_to_test,
+    samples_left_to_test,
     search_by_halving,
     search_then_test,
 )
@@ -73,11 +73,7 @@ them."""
 
 
 def audit(session: Session) -> AuditFinding:
-    """Run the mechanism to audit one claim with DP-Sniper; raises as `auditors.sequential.audit`.
-
-    The result is ``violated`` exactly if the lower bound exceeds the claim, and ``inconclusive`` as
-    for StatDP.
-    """
+    """Run the mechanism to audit a claim with DP-Sniper; return and raise as `search_then_test`."""
     c = session.method.c
     if c is None:
         coupled = session.method.coupled
@@ -90,13 +86,14 @@ def audit(session: Session) -> AuditFinding:
 def _find_attack(pairs: PairSearch) -> Witness | None:
     """Run the mechanism on pairs, and return the event with the largest expected bound.
 
-    None if no outputs could be drawn, or no samples are left for the test.
+    A readable event is preferred if its bound is nearly as large. None if no outputs could be
+    drawn, or no samples are left for the test.
     """
     session = pairs.session
     deadline = session.budget.deadline.with_reserve(2 * SEARCH_SHARE)
     judge = partial(_best_cuts, pairs, deadline)
     found = search_by_halving(pairs, SEARCH_SHARE * session.budget.max_samples, deadline, judge)
-    planned = left_to_test(session)
+    planned = samples_left_to_test(session)
     if not found or planned < 2:
         return None
     state, cut = found[0]
@@ -114,9 +111,12 @@ def _find_attack(pairs: PairSearch) -> Witness | None:
 def _best_cuts(
     pairs: PairSearch, deadline: Deadline, states: Sequence[PairState]
 ) -> list[tuple[PairState, Cut]]:
-    """Fit a score to the outputs on each pair, and return the best cuts, the best pair first."""
+    """Fit a score to the outputs on each pair, and return the best cuts, the best pair first.
+
+    Pairs with fewer than `MIN_FITTED` outputs, or without a cut, are left out.
+    """
     session, found = pairs.session, []
-    planned = left_to_test(session)
+    planned = samples_left_to_test(session)
     expect = partial(expected_bounds, session.guarantee, planned, session.budget.alpha)
     for state in states:
         if state.outputs.pairs >= MIN_FITTED:
@@ -130,7 +130,7 @@ def _best_cuts(
 
 @dataclass(frozen=True, slots=True)
 class _Scores:
-    """The scores of outputs by a model, as a function that can be sent to a worker process."""
+    """A function from outputs to their scores by a model, which can be sent to a worker process."""
 
     model: Posterior
 
@@ -139,9 +139,10 @@ class _Scores:
 
 
 def _find_published_attack(c: float, pairs: PairSearch) -> Witness | None:
-    """Run the mechanism on all pairs, and return the strongest attack with probability `c`.
+    """Run the mechanism on all pairs, and return the best attack with probability `c`, or None.
 
-    Algorithm 2 of the paper. Adds a note if too few samples are left to place a threshold.
+    Algorithm 2 of the paper. Adds a note if too few samples are left to place a threshold. None if
+    the mechanism rejects all inputs.
     """
     session = pairs.session
     runs = max(2, int(PUBLISHED_SEARCH_SHARE * session.budget.max_samples / len(session.pairs) / 6))
@@ -191,7 +192,7 @@ def _attacks_of_pair(
 def threshold_attack(model: Posterior, sign: int, odds: Floats, c: float) -> Attack:
     """Return the attack with probability `c` on the input that makes it rarer.
 
-    Algorithm 1 of the paper. `odds` are scores of held-out outputs on that input.
+    Algorithm 1 of the paper. `odds` are scores of held-out outputs on that input, at least one.
     """
     ordered = np.sort(sign * odds)[::-1]
     n = len(ordered)
@@ -232,7 +233,7 @@ class Cut:
 def best_cut(
     profile1: Ints, profile2: Ints, at: Floats, expect: Callable[[Floats, Floats], Floats]
 ) -> Cut | None:
-    """Return the cut of a score, and the direction, with the largest expected bound.
+    """Return the cut of a score, and the direction, with the largest expected bound; may be None.
 
     The profiles, of shape (k + 1,), count the outputs on D and on D' that score between the k cuts
     `at`. `expect` gives the bounds of events by two probabilities. None if all outputs above the

@@ -30,7 +30,7 @@ Slot = tuple[int, Hashable]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Side:
-    """D, or D', as a function of the vector."""
+    """A function from a vector to D, or to D'."""
 
     numbers: Callable[[Floats], Floats]
     """From vectors, shape (n, vector), to the numbers in the dataset, shape (n, numbers)."""
@@ -39,8 +39,8 @@ class Side:
     build: Callable[[Sequence[Any]], Any]
     """From numbers, or arrays that stand for numbers, to the dataset that holds them."""
 
-    def data(self, vector: Floats) -> Any:
-        """Return the dataset of a vector."""
+    def build_data(self, vector: Floats) -> Any:
+        """Return the dataset of a vector, with ints for integral numbers of a whole field."""
         (numbers,) = self.numbers(vector[None, :])
         return self.build(
             [
@@ -52,7 +52,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairFamily:
-    """D and D' as functions of a vector within bounds; if they differ, they are neighbours."""
+    """A family of pairs: D and D' as functions of a vector of numbers within bounds."""
 
     low: Floats
     high: Floats
@@ -63,8 +63,11 @@ class PairFamily:
     sides: tuple[Side, Side]
     relation: Relation
 
-    def start(self, rng: np.random.Generator, centre: float, spread: float) -> Floats:
-        """Draw a vector within its bounds and, if possible, within `spread` of the centre."""
+    def draw_vector(self, rng: np.random.Generator, centre: float, spread: float) -> Floats:
+        """Draw a vector within the bounds, each number within `spread` of `centre` if they overlap.
+
+        Numbers that move D' away from D have the bounds alone.
+        """
         low, high = np.maximum(self.low, centre - spread), np.minimum(self.high, centre + spread)
         apart = (low >= high) | self.steps
         return rng.uniform(np.where(apart, self.low, low), np.where(apart, self.high, high))
@@ -72,24 +75,26 @@ class PairFamily:
     def pair(self, vector: Floats) -> Pair | None:
         """Return the pair of a vector, whole numbers rounded; None if D and D' are then equal."""
         rounded = np.where(self.whole, np.rint(vector), vector)
-        return self.relation.pair(*(side.data(rounded) for side in self.sides))
+        return self.relation.pair(*(side.build_data(rounded) for side in self.sides))
 
 
 def families_of(promise: Promise, whose: str) -> Callable[[np.random.Generator], PairFamily]:
     """Return a function that draws a random family of neighbours of a promise.
 
-    Raises ClaimError if the inputs hold no numbers to move; `whose` names the setting that needs
-    them in its message.
+    Raises ClaimError if the inputs hold no numbers to move, with `whose`, the setting that moves
+    them.
     """
     inputs, relation = promise.inputs, promise.relation
     if isinstance(inputs, Queries) and relation is not None:
         lengths = [int(length) for length in inputs.lengths]
-        return lambda rng: of_queries(lengths[int(rng.integers(len(lengths)))], relation, rng)
+        return lambda rng: family_of_queries(
+            lengths[int(rng.integers(len(lengths)))], relation, rng
+        )
     listed = isinstance(inputs, list | tuple)
     examples = [example for example in inputs if kind_of(example)] if listed else []
     records = isinstance(relation, AddRemoveOne | ReplaceOne) and relation.unit is None
-    if relation is not None and records and _ranges(examples):
-        return lambda rng: of_records(examples, relation, rng)
+    if relation is not None and records and _find_ranges(examples):
+        return lambda rng: family_of_records(examples, relation, rng)
     given = "pairs" if inputs is None else "inputs"
     raise ClaimError(
         f"{whose} moves the numbers of inputs, and {given}={on_one_line(getattr(promise, given))} "
@@ -100,7 +105,7 @@ def families_of(promise: Promise, whose: str) -> Callable[[np.random.Generator],
     )
 
 
-def of_queries(
+def family_of_queries(
     n: int,
     relation: Relation,
     rng: np.random.Generator,
@@ -108,7 +113,10 @@ def of_queries(
     *,
     whole: bool = True,
 ) -> PairFamily:
-    """Return a family of `n` answers within bounds, of which all or a random one may move by 1."""
+    """Draw a family of vectors of `n` answers within bounds.
+
+    All answers may move by at most 1, each by its own amount; under `OneQuery`, one random answer.
+    """
     at = slice(None)
     if isinstance(relation, OneQuery):
         index = int(rng.integers(n))
@@ -130,16 +138,19 @@ def of_queries(
     return PairFamily(low, high, steps, np.full(n + moving, whole), sides, relation)
 
 
-def of_records(examples: Sequence[Any], relation: Relation, rng: np.random.Generator) -> PairFamily:
+def family_of_records(
+    examples: Sequence[Any], relation: Relation, rng: np.random.Generator
+) -> PairFamily:
     """Draw a family of datasets like a random example, with a record added or replaced.
 
-    Each number stays between the smallest and the largest of its field in the examples.
+    Each number stays between the smallest and the largest of its field in the examples. At most
+    `MAX_SLOTS` numbers move.
     """
-    ranges = _ranges(examples)
-    held = [example for example in examples if _slots(records_of(example), ranges)]
+    ranges = _find_ranges(examples)
+    held = [example for example in examples if _find_slots(records_of(example), ranges)]
     example = held[int(rng.integers(len(held)))]
     records = records_of(example)
-    slots = _slots(records, ranges)
+    slots = _find_slots(records, ranges)
     chosen = rng.permutation(len(slots))[: max(MAX_SLOTS - len(ranges), 1)]
     slots = [slots[at] for at in sorted(chosen.tolist())]
     template = records[slots[int(rng.integers(len(slots)))][0]]
@@ -153,22 +164,22 @@ def of_records(examples: Sequence[Any], relation: Relation, rng: np.random.Gener
     slots = kept + own + new
     others = [*records[:at], template, *records[at + 1 :]]
     columns = [*range(len(kept)), *range(len(kept + own), len(slots))]
-    ours = _side(example, records, kept + own, range(len(kept + own)), ranges)
-    theirs = _side(example, others, kept + new, columns, ranges)
+    ours = _make_side(example, records, kept + own, range(len(kept + own)), ranges)
+    theirs = _make_side(example, others, kept + new, columns, ranges)
     low, high, whole = (
         np.array(values) for values in zip(*(ranges[s[1]] for s in slots), strict=True)
     )
     return PairFamily(low, high, np.zeros(len(slots), bool), whole, (ours, theirs), relation)
 
 
-def _side(
+def _make_side(
     example: Any,
     records: Sequence[Any],
     slots: Sequence[Slot],
     columns: Sequence[int],
     ranges: dict[Hashable, tuple[float, float, bool]],
 ) -> Side:
-    """Return D or D': `records` like the example, with numbers of the vector at the slots."""
+    """Return D or D': `records` in the example's type, with the vector's `columns` at the slots."""
     columns = list(columns)
 
     def build(numbers: Sequence[Any]) -> Any:
@@ -185,8 +196,8 @@ def _side(
     return Side(lambda vectors: vectors[:, columns], whole, build)
 
 
-def _ranges(examples: Sequence[Any]) -> dict[Hashable, tuple[float, float, bool]]:
-    """Return the range of each numeric field in the examples, and whether it is whole.
+def _find_ranges(examples: Sequence[Any]) -> dict[Hashable, tuple[float, float, bool]]:
+    """Return the smallest and largest number of each numeric field, and whether all are ints.
 
     A field counts if it always holds numbers and at least two of them differ.
     """
@@ -202,8 +213,8 @@ def _ranges(examples: Sequence[Any]) -> dict[Hashable, tuple[float, float, bool]
     }
 
 
-def _slots(records: Sequence[Any], ranges: dict[Hashable, Any]) -> list[Slot]:
-    """Return the numbers of records that may be moved."""
+def _find_slots(records: Sequence[Any], ranges: dict[Hashable, Any]) -> list[Slot]:
+    """Return the place of each number in records whose field has a range."""
     return [
         (position, name)
         for position, record in enumerate(records)

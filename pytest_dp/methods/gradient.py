@@ -76,7 +76,7 @@ OPTIMISED = 50
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FoundOutput:
-    """Neighbours, and an output (a set of outputs) that is likelier on one of them."""
+    """A pair of inputs, and an output (a set of outputs) that is likelier on one of them."""
 
     family: PairFamily
     vector: Floats
@@ -103,12 +103,12 @@ class FoundOutput:
 
 
 class Gradients:
-    """Restarts of a search on one mechanism, which methods run with smoothed comparisons.
+    """A search by restarts on one mechanism, whose comparisons are smoothed.
 
     `family_of` draws a random family of neighbours. `centres` are numbers, such as constants of the
     code, around which inputs start. Outputs have at least the probability `least` on one input.
-    Raises CannotCopy if the mechanism cannot be copied; methods raise CannotInstrument if it does
-    with numbers what arrays cannot do, and OutOfTime.
+    Raises CannotCopy if the mechanism cannot be copied; methods raise CannotInstrument if arrays
+    cannot stand for its numbers, and OutOfTime.
     """
 
     def __init__(
@@ -124,60 +124,66 @@ class Gradients:
         self._seed, self._deadline, self._least = seed, deadline, least
         self._runs = Smoothed(call, Smoothing(DRAWS, seed), deadline)
 
-    def restart(self, number: int) -> FoundOutput | None:
-        """Run one restart, and return its end; None if no output is likely enough."""
-        found = self.start(number)
+    def run_restart(self, number: int) -> FoundOutput | None:
+        """Run one restart from a random start to a local optimum of the loss; return the optimum.
+
+        None if no output at the start is likely enough.
+        """
+        found = self.find_start(number)
         for steepness in SHARPER:
             if found is not None:
                 with self._steepness(steepness):
                     found = self._optimise(self._measure(found))
                     rng = np.random.default_rng(self._seed)
-                    other = self._telling_most(found.family, found.vector, rng)
+                    other = self._best_output(found.family, found.vector, rng)
                     if other and other.loss > MIN_GAIN * max(found.loss, MIN_LOSS):
                         found = other
         return found
 
-    def start(self, number: int) -> FoundOutput | None:
-        """Return the start with the largest loss of a few random ones; None if there is none."""
+    def find_start(self, number: int) -> FoundOutput | None:
+        """Run `STARTS` random neighbours, and return those with the largest loss, or None."""
         rng = np.random.default_rng((self._seed, number))
-        starts = [start for start in (self._start(rng) for _ in range(STARTS)) if start is not None]
+        starts = [
+            start for start in (self._draw_start(rng) for _ in range(STARTS)) if start is not None
+        ]
         return max(starts, key=lambda start: start.loss, default=None)
 
-    def _start(self, rng: np.random.Generator) -> FoundOutput | None:
-        """Return random neighbours with their best output; None if no output is likely enough."""
+    def _draw_start(self, rng: np.random.Generator) -> FoundOutput | None:
+        """Run random neighbours, and return them with their best output, or None."""
         family, runs = self._family_of(rng), self._runs
         if not runs.smoothing.spread:
-            runs.weigh_outputs(family.sides[0], family.start(rng, 0.0, 1.0)[None, :])
+            runs.weigh_outputs(family.sides[0], family.draw_vector(rng, 0.0, 1.0)[None, :])
         reach = runs.smoothing.spread or 1.0
-        vector = family.start(rng, float(rng.choice(self._centres)), reach)
-        return self._telling_most(family, vector, rng)
+        vector = family.draw_vector(rng, float(rng.choice(self._centres)), reach)
+        return self._best_output(family, vector, rng)
 
-    def _telling_most(
+    def _best_output(
         self, family: PairFamily, vector: Floats, rng: np.random.Generator
     ) -> FoundOutput | None:
-        """Return the output with the largest loss between the neighbours of a vector.
+        """Run the neighbours of a vector, and return the output with the largest loss.
 
-        None if no output has probability `least` on one of them.
+        None if no path of the code is likely enough. The loss is 0 if no output has probability
+        `least`.
         """
-        outputs = self._outputs(family, vector, rng)
+        outputs = self._likely_outputs(family, vector, rng)
         if not outputs:
             return None
         asked = [(output, thresholds[None, :]) for output, thresholds in outputs]
         chances = (self._runs.chances(side, vector[None, :], asked) for side in family.sides)
-        p, q = (_logs(chance)[:, 0] for chance in chances)
+        p, q = (_log_means(chance)[:, 0] for chance in chances)
         losses = np.where(np.maximum(p, q) >= math.log(self._least), np.abs(p - q), 0.0)
         best = int(np.argmax(losses))
         forward = bool(p[best] >= q[best])
         return FoundOutput(family, vector, *outputs[best], forward, float(losses[best]))
 
-    def _outputs(
+    def _likely_outputs(
         self, family: PairFamily, vector: Floats, rng: np.random.Generator
     ) -> list[tuple[Output, Floats]]:
-        """Return the outputs that are likely enough on one of the inputs."""
+        """Run both inputs, and return the outputs that have probability `least` on one of them."""
         found: dict[Key, tuple[Output, Floats]] = {}
         with self._steepness(HARD):
             for side in family.sides:
-                found |= outputs_of(
+                found |= choose_outputs(
                     self._runs.weigh_outputs(side, vector[None, :]), self._least, rng
                 )
         return list(found.values())
@@ -193,10 +199,11 @@ class Gradients:
             smoothing.steepness = before
 
     def estimate(self, found: FoundOutput) -> tuple[float, float]:
-        """Return the loss of an output in nats by fresh draws, and its approximate error.
+        """Run fresh draws, and return the loss of an output in nats with its approximate error.
 
         Both inputs get the same draws, without smoothing: four times as many until the error is
-        small, at most `MAX_DRAWS`. NaN and infinity if the output is too rare.
+        small, at most `MAX_DRAWS`. (NaN, infinity) if the output is too rare; the loss is infinite
+        if the output came on one input only.
         """
         family, draws = found.family, LAST_DRAWS
         vector = np.where(family.whole, np.rint(found.vector), found.vector)
@@ -210,9 +217,9 @@ class Gradients:
             draws *= 4
 
     def _count_loss(self, found: FoundOutput, runs: Smoothed) -> tuple[float, float]:
-        """Return the loss of an output in nats by counts, and its error.
+        """Run both inputs without smoothing; return the loss of an output and its error, in nats.
 
-        NaN and infinity if the output is too rare on the input where it should be likelier.
+        (NaN, infinity) if the output is too rare on the input where it should be likelier.
         """
         asked = [(found.output, found.thresholds[None, :])]
         p, q = (runs.chances(side, found.vector[None, :], asked) for side in found.sides)
@@ -221,28 +228,33 @@ class Gradients:
             return math.nan, math.inf
         return paired_log_ratio(c1, c2, both, SHOWN_ALPHA)
 
-    def _logs_of(self, found: FoundOutput, points: Floats) -> tuple[Floats, Floats]:
-        """Return log probabilities of an output on its likelier input and on the other input."""
+    def _log_probabilities(self, found: FoundOutput, points: Floats) -> tuple[Floats, Floats]:
+        """Run the inputs; return log probabilities of the output on its likelier and other input.
+
+        `points` has a row for each pair: the vector, then the thresholds.
+        """
         vectors, thresholds = np.split(points, [len(found.vector)], axis=1)
         asked = [(found.output, thresholds)]
-        p, q = (_logs(self._runs.chances(side, vectors, asked))[0] for side in found.sides)
+        p, q = (_log_means(self._runs.chances(side, vectors, asked))[0] for side in found.sides)
         return p, q
 
     def _measure(self, found: FoundOutput) -> FoundOutput:
-        """Return the output with its loss at the present steepness."""
-        (p,), (q,) = self._logs_of(found, _point(found)[None, :])
+        """Run the inputs, and return a copy of `found` with its loss at the present steepness."""
+        (p,), (q,) = self._log_probabilities(found, _join_numbers(found)[None, :])
         return replace(found, loss=p - q)
 
     def _optimise(self, found: FoundOutput) -> FoundOutput:
-        """Return a local optimum of the smoothed loss near the start, or the start.
+        """Run the mechanism to climb; return a local optimum of the smoothed loss, or the start.
 
         The optimum counts only if its loss without smoothing is not clearly smaller.
         """
         units, bounds = self._units(found), self._bounds(found)
         low, high = bounds / units
-        start = np.clip(_point(found) / units, low, high)
+        start = np.clip(_join_numbers(found) / units, low, high)
         low, high = np.maximum(low, start - REACH), np.minimum(high, start + REACH)
-        best = climb_ratio(lambda x: self._logs_of(found, x * units), start, low, high, self._least)
+        best = climb_ratio(
+            lambda x: self._log_probabilities(found, x * units), start, low, high, self._least
+        )
         vector, thresholds = np.split(best * units, [len(found.vector)])
         moved = self._measure(replace(found, vector=vector, thresholds=thresholds))
         with self._steepness(HARD):
@@ -265,13 +277,13 @@ class Gradients:
         return np.stack([np.concatenate([family.low, -ends]), np.concatenate([family.high, ends])])
 
 
-def outputs_of(
+def choose_outputs(
     outcomes: Sequence[Weighed], least: float, rng: np.random.Generator
 ) -> dict[Key, tuple[Output, Floats]]:
     """Return sets of outputs with probability `least` or more, each with its thresholds, by key.
 
-    Thresholds are averages of numbers. `MAX_OUTPUTS` random numbers at most have a threshold; the
-    side is random.
+    Thresholds are averages of numbers. At most `MAX_OUTPUTS` random numbers have a threshold, each
+    on a random side.
     """
     found: dict[Key, tuple[Output, Floats]] = {}
     for outcome in outcomes:
@@ -286,25 +298,25 @@ def outputs_of(
     return found
 
 
-def _logs(chances: Floats) -> Floats:
-    """Return log probabilities, floored, from chances of shape (outputs, vectors, draws)."""
+def _log_means(chances: Floats) -> Floats:
+    """Return log probabilities from chances of shape (outputs, vectors, draws), floored."""
     logs: Floats = np.log(np.maximum(chances.mean(axis=-1), MIN_PROBABILITY))
     return logs
 
 
-def _point(found: FoundOutput) -> Floats:
+def _join_numbers(found: FoundOutput) -> Floats:
     """Return the numbers of both inputs, followed by the thresholds."""
     return np.concatenate([found.vector, found.thresholds])
 
 
-def gradients_of(
+def make_gradients(
     families: Callable[[np.random.Generator], PairFamily],
     call: Call,
     seed: int,
     deadline: Deadline,
     least: float = MIN_SHARE,
 ) -> Gradients:
-    """Return restarts that begin around the constants of the code; raises as `Gradients`."""
+    """Return a search that starts around the constants of the code; raises CannotCopy."""
     values = constants_of(call.mechanism, call.params)
     centres = [float(value) for value in values if is_real(value)]
     return Gradients(call, families, centres[:MAX_CENTRES], seed, deadline, least)
@@ -317,8 +329,8 @@ Logs = Callable[[Floats], tuple[Floats, Floats]]
 def climb_ratio(logs: Logs, start: Floats, low: Floats, high: Floats, least: float) -> Floats:
     """Return a point near a local maximum of the ratio of two probabilities.
 
-    The first probability stays at `least` or more, to within `EXACTNESS`. By sequential quadratic
-    programming (SLSQP), with finite differences that are computed side by side.
+    The first probability stays at `least` or more, to within `EXACTNESS`. `logs` is called with
+    rows of points. By sequential quadratic programming (SLSQP), with finite differences.
     """
     last: dict[bytes, tuple[float, Floats, float, Floats]] = {}
 

@@ -26,11 +26,11 @@ from pytest_dp.methods.membership_attacks import (
     ASKED,
     FIRST_QUANTITY,
     RAISED,
-    Learned,
-    Shown,
+    LearnedAttack,
+    Quantities,
     cross_fitted_area,
     learn_attack,
-    shown_of,
+    quantities_of,
 )
 from pytest_dp.outputs.leaves import opaque_types
 from pytest_dp.outputs.raised import Raised
@@ -68,11 +68,11 @@ attacks learn later; fewer: more time goes into learning."""
 
 
 class RecordGame:
-    """The game of one record: an attack, the outputs that it may learn from, bets on its scores."""
+    """A game of one record: an attack, outputs to learn from, and bets on the attack's scores."""
 
     def __init__(self, target: Target, claimed: float, alpha: float) -> None:
         self.target, self.alpha = target, alpha
-        self.attack: Learned | None = None
+        self.attack: LearnedAttack | None = None
         """The present attack; None before there is one, and then batches are not bet on."""
         self.bets = AreaBets(claimed)
         """Bets on the scores of all attacks."""
@@ -86,13 +86,14 @@ class RecordGame:
 
     @property
     def is_violated(self) -> bool:
-        """Return whether the claim is refuted for this record."""
+        """True if the claim is refuted for this record."""
         return self.bets.p_value <= self.alpha
 
     def relearn(self, labels: tuple[str, ...], classifier: Any, seed: int) -> None:
         """Learn an attack from all outputs, if there are `RELEARNED` times as many as last time.
 
-        Outputs with labels keep their first quantity as the score until a learned one is better.
+        A new attack begins new bets. Outputs with labels are scored by their first quantity until a
+        learned score is better.
         """
         count = len(self.outputs[0])
         if not count or count < RELEARNED * self._learned_from:
@@ -111,7 +112,7 @@ class RecordGame:
             self.bets.begin_anew()
 
     def settle(self, inside: Any, outside: Any) -> None:
-        """Bet on the scores of a batch, and keep its outputs."""
+        """Bet on the attack's scores of a batch, if there is an attack, and keep the outputs."""
         if self.attack is not None:
             scores = self.attack.score(inside), self.attack.score(outside)
             self.bets.settle(*scores)
@@ -120,7 +121,7 @@ class RecordGame:
             known.extend(new)
 
     def risk(self, labels: tuple[str, ...]) -> Risk:
-        """Return how well the attacks recognised the record."""
+        """Return how well attacks recognised the record; an AUC of 0.5 if nothing was scored."""
         scores = [np.concatenate(side) for side in self.latest_bets.scores if side]
         level = SHOWN_ALPHA / (self.attacks * (self.attacks + 1)) / 2
         lower = self.bets.lower(self.alpha)
@@ -141,10 +142,11 @@ class RecordGame:
 def audit(session: Session) -> AuditFinding:
     """Play the games of a claim about membership, until one record refutes it or effort runs out.
 
-    The result is ``violated`` exactly if the p-value, which holds at any time, is at most alpha.
+    The result is ``violated`` exactly if the p-value, which holds at any time, is at most alpha,
+    and ``inconclusive`` if no AUC would have been refuted yet.
 
-    Raises ClaimError if models cannot be asked about the records, and MechanismError if every run
-    raises, or if outputs never vary though only the seed is chance.
+    Raises ClaimError if models cannot be asked about the records, and MechanismError if the runs
+    tried first all raise, or if outputs depend on the data alone.
     """
     games = _Games(session)
     try:
@@ -152,7 +154,7 @@ def audit(session: Session) -> AuditFinding:
         games.play()
     except OutOfTime as out:
         session.budget.refuse_hung(out)
-    return _conclude(session, games)
+    return _summarize_games(session, games)
 
 
 class _Games:
@@ -169,14 +171,18 @@ class _Games:
             Input(data) for data in (promise.inputs, *(game.target.without for game in self.games))
         ]
         """The data itself, and the data without the record of each game."""
-        self.shown: Shown | None = None
+        self.shown: Quantities | None = None
         """The quantities of outputs; None if whole outputs are compared."""
         self.labels: tuple[str, ...] = ()
         self.batch = self.pairs = 0
         """Batches so far, and pairs of outputs so far in each game."""
 
     def play(self) -> None:
-        """Run the mechanism batch after batch until a claim is refuted or effort runs out."""
+        """Run the mechanism batch after batch until a claim is refuted or effort runs out.
+
+        Also ends once noise `margin` times too small would be caught. Raises OutOfTime, and as
+        `audit`.
+        """
         session, settings = self.session, self.session.settings
         deadline = session.budget.deadline.with_reserve(1 - RESERVED_TIME)
         self._choose_quantities()
@@ -197,7 +203,7 @@ class _Games:
         return area_resolution(self.session.guarantee.claimed, fewest, self.games[0].alpha)
 
     def _next_size(self) -> int:
-        """Return how many pairs the next batch has: at most what is left, or suffices to refute."""
+        """Return how many pairs the next batch has; 0 if no samples are left."""
         left = self.session.budget.to_test // len(self.inputs)
         fewest = min(game.bets.fewest_pairs_to_refute(game.alpha) for game in self.games)
         wanted = max(MIN_BATCH, int(BATCH_GROWTH * self.pairs))
@@ -206,7 +212,8 @@ class _Games:
     def _choose_quantities(self) -> None:
         """Run the mechanism a few times to choose which quantities of outputs attacks see.
 
-        Raises ClaimError if outputs cannot be read, and MechanismError if they have no chance.
+        Raises ClaimError if outputs cannot be read, and MechanismError if they depend on the data
+        alone.
         """
         session, sampler, games = self.session, self.session.sampler, self.promise.games
         assert games is not None
@@ -214,7 +221,7 @@ class _Games:
         example = example_output(sampler, self.inputs, session.budget.deadline)
         targets = [(game.target.at, game.target.record, game.target.without) for game in self.games]
         about = session.seed, games.score, session.settings.features
-        self.shown = shown_of(example, self.promise.inputs, targets, *about)
+        self.shown = quantities_of(example, self.promise.inputs, targets, *about)
         if self.shown is not None:
             self.labels = (*self.shown.labels, RAISED)
             for game in self.games:
@@ -227,9 +234,9 @@ class _Games:
             )
 
     def _refuse_unseeded(self) -> None:
-        """Raise MechanismError for a mechanism with a seed of its own: only the data changes it.
+        """Run a mechanism without draws; raise MechanismError if outputs depend on the data alone.
 
-        A mechanism that always returns the same value adds a note.
+        Add a note if all outputs are equal.
         """
         sampler = self.session.sampler
         if sampler.draws:
@@ -250,13 +257,13 @@ class _Games:
         sampler.note("returned the same value in all runs, with each record and without")
 
     def _play_batch(self, size: int, deadline: Deadline) -> None:
-        """Run the mechanism `size` times on each input, bet on the scores, and keep the outputs."""
+        """Run the mechanism `size` times on each input, learn attacks, bet, and keep outputs."""
         self.batch += 1
         draws = [
             SampleRequest(item, size, (Purpose.BET, at, self.batch))
             for at, item in enumerate(self.inputs)
         ]
-        drawn = seen_of(self.session.sampler, self.shown, draws, deadline)
+        drawn = draw_quantities(self.session.sampler, self.shown, draws, deadline)
         settings = self.session.settings
         for at, game in enumerate(self.games):
             game.relearn(self.labels, settings.method.classifier, self.session.seed)
@@ -281,8 +288,8 @@ def example_output(sampler: Sampler, inputs: Sequence[Input], deadline: Deadline
     )
 
 
-def seen_of(
-    sampler: Sampler, shown: Shown | None, draws: list[SampleRequest], deadline: Deadline
+def draw_quantities(
+    sampler: Sampler, shown: Quantities | None, draws: list[SampleRequest], deadline: Deadline
 ) -> list[Any]:
     """Run the mechanism, and return the outputs of each draw as attacks see them.
 
@@ -291,24 +298,24 @@ def seen_of(
     """
     if shown is None:
         return [list(outputs) for outputs in sampler.draw(draws, deadline)]
-    looks = [shown, *map(shown.only, range(len(draws) - 1))]
+    looks = [shown, *map(shown.for_target, range(len(draws) - 1))]
     measured = (
         sampler.measure([draw], look, deadline) for draw, look in zip(draws, looks, strict=True)
     )
     return [np.concatenate(parts) for (parts,) in measured]
 
 
-def both_sides(drawn: Sequence[Any], at: int, shown: Shown | None) -> tuple[Any, Any]:
-    """Return the outputs of the first draw, and of the draw of one game, as `seen_of` gives them.
+def both_sides(drawn: Sequence[Any], at: int, shown: Quantities | None) -> tuple[Any, Any]:
+    """Return the outputs of the first draw, and of the draw of game number `at`.
 
-    Arrays have shape (runs, quantities).
+    `drawn` is by `draw_quantities`. Arrays have shape (runs, quantities).
     """
     if shown is None:
         return drawn[0], drawn[at + 1]
     return drawn[0][:, at], drawn[at + 1][:, 0]
 
 
-def _conclude(session: Session, games: _Games) -> AuditFinding:
+def _summarize_games(session: Session, games: _Games) -> AuditFinding:
     """Add notes, and return the verdict with the risk of each record."""
     every = games.games
     risks = tuple(game.risk(games.labels) for game in every)
@@ -347,7 +354,7 @@ def _conclude(session: Session, games: _Games) -> AuditFinding:
 
 
 def _distinct_contents(outputs: list[Any]) -> set[Any]:
-    """Return a mark for each distinct output; models are compared by all that they hold."""
+    """Return a key for each distinct output; unreadable outputs count by all that they hold."""
     table = tabulate(outputs)
     if opaque_types(table.levels):
         return set(map(equality_key, outputs))

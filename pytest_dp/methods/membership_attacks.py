@@ -43,8 +43,11 @@ Look = Callable[[Any], Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """The quantities of outputs, for each target: ``shown(outputs)``, shape (n, targets, width)."""
+class Quantities:
+    """A function from outputs to their quantities for each target, shape (n, targets, width).
+
+    Raises ClaimError if a function of the user's returns different numbers of numbers.
+    """
 
     looks: tuple[Look, ...]
     """One function for each target."""
@@ -70,14 +73,14 @@ class Shown:
         rows[..., -1] += np.isnan(rows[..., :-1]).sum(axis=-1)
         return rows
 
-    def only(self, target: int) -> Shown:
+    def for_target(self, target: int) -> Quantities:
         """Return the quantities for one target alone."""
-        return Shown((self.looks[target],), self.labels)
+        return Quantities((self.looks[target],), self.labels)
 
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """``asking(model)``: the scores of a record by a model, from the first method in `ASKED`."""
+    """A function from a model to its scores of one record, by the first method in `ASKED`."""
 
     values: tuple[Any, ...]
     """Values of the record; the last one is its label, if models are not trained on it as a column.
@@ -90,8 +93,8 @@ class Asking:
         return "the model"
 
     def split(self, model: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        """Return the values that the model takes, and the label: one value, or none."""
-        named, taken = dict(zip(self.names, self.values, strict=False)), self._take(model)
+        """Return the values that the model takes, and the label in a tuple, which may be empty."""
+        named, taken = dict(zip(self.names, self.values, strict=False)), self._trained_names(model)
         if taken and set(taken) <= named.keys():
             left = [value for name, value in named.items() if name not in taken]
             return tuple(named[name] for name in taken), tuple(left[:1])
@@ -99,13 +102,13 @@ class Asking:
         return self.values[:width], self.values[width:][:1]
 
     @staticmethod
-    def _take(model: Any) -> list[Any]:
+    def _trained_names(model: Any) -> list[Any]:
         return list(getattr(model, "feature_names_in_", ()))
 
     def __call__(self, model: Any) -> list[float]:
         asked = next(name for name in ASKED if callable(getattr(model, name, None)))
         x, label = self.split(model)
-        taken, pandas = self._take(model), sys.modules.get("pandas")
+        taken, pandas = self._trained_names(model), sys.modules.get("pandas")
         rows = pandas.DataFrame([x], columns=taken) if taken and pandas else np.array([x])
         said = np.ravel(np.asarray(getattr(model, asked)(rows)))
         if said.dtype.kind not in "biuf":  # labels
@@ -115,7 +118,11 @@ class Asking:
 
 
 def _confidence(model: Any, asked: str, said: Any, label: Any) -> float:
-    """Return how well a model fits the label of a record; larger is better."""
+    """Return how well a model's answer fits the label of a record; larger is better.
+
+    The log probability, the decision value, or minus the distance of a prediction. A label that the
+    model does not know counts as `MIN_PROBABILITY`.
+    """
     if asked == "predict":
         return -float(abs(float(said[0]) - float(label)))
     classes = list(getattr(model, "classes_", range(len(said))))
@@ -127,19 +134,18 @@ def _confidence(model: Any, asked: str, said: Any, label: Any) -> float:
     return float(np.log(max(said[at], MIN_PROBABILITY)) if asked == "predict_proba" else said[at])
 
 
-def shown_of(
+def quantities_of(
     example: Any,
     data: Any,
     targets: Sequence[tuple[int, Any, Any]],
     seed: int,
     score: Callable[[Any, Any], Any] | None = None,
     features: Callable[[Any], Any] | None = None,
-) -> Shown | None:
-    """Return the quantities that attacks see of outputs like the example.
+) -> Quantities | None:
+    """Return the quantities that attacks see of outputs like the example; None for whole outputs.
 
-    None if whole outputs are compared. `targets` are positions, records, and the data without each
-    record. Raises ClaimError if a function of the user's raises, or a model cannot be asked about
-    the records.
+    `targets` are positions, records, and the data without each record. Raises ClaimError if a
+    function of the user's raises, or a model cannot be asked about the records.
     """
     looks: list[Look]
     if features is not None:
@@ -154,22 +160,22 @@ def shown_of(
             ]
             if all(one is not None for one in wanted):
                 tables = [one for one in wanted if one is not None]
-                return Shown(tuple(tables), tuple(tables[0].labels))
+                return Quantities(tuple(tables), tuple(tables[0].labels))
         if not any(callable(getattr(example, name, None)) for name in ASKED):
             return None
-        looks = [_asking(data, at) for at, _, _ in targets]
-    return Shown(tuple(looks), _labels(looks[0], example))
+        looks = [_question_about(data, at) for at, _, _ in targets]
+    return Quantities(tuple(looks), _name_quantities(looks[0], example))
 
 
-def _asking(data: Any, at: int) -> Asking:
-    """Return the question about the record at a position."""
+def _question_about(data: Any, at: int) -> Asking:
+    """Return the question to models about the record at a position."""
     record = record_cells(data, at) if cells_of(data) is not None else {None: data[at]}
     return Asking(tuple(record.values()), tuple(record))
 
 
 @dataclass(frozen=True, slots=True)
 class _Scoring:
-    """``scoring(model)``: the user's score of a model for one record."""
+    """A function from a model to the user's score of the model for one record."""
 
     score: Callable[[Any, Any], Any]
     record: Any
@@ -182,8 +188,8 @@ class _Scoring:
         return self.score(model, self.record)
 
 
-def _labels(look: Look, example: Any) -> tuple[str, ...]:
-    """Return the names of the numbers of a look; raise ClaimError if it raises or returns none."""
+def _name_quantities(look: Look, example: Any) -> tuple[str, ...]:
+    """Return a name for each number of a look; raise ClaimError if it raises or returns none."""
     name = function_name(look)
     try:
         numbers = np.ravel(np.asarray(look(example), dtype=np.float64))
@@ -202,8 +208,8 @@ def _labels(look: Look, example: Any) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Learned:
-    """A score of outputs: larger for outputs with the record."""
+class LearnedAttack:
+    """A score of outputs that is larger for outputs with the record."""
 
     score: Callable[[Any], Floats]
     """Of rows of quantities, or of outputs, shape (n,)."""
@@ -211,28 +217,31 @@ class Learned:
     """The name of the quantity with the largest weight."""
 
 
-FIRST_QUANTITY = Learned(lambda rows: np.nan_to_num(rows[:, 0], nan=-np.inf), "")
+FIRST_QUANTITY = LearnedAttack(lambda rows: np.nan_to_num(rows[:, 0], nan=-np.inf), "")
 """The score before an attack was learned: the first quantity of each row."""
 
 
 def learn_attack(
     inside: Any, outside: Any, labels: Sequence[str], classifier: Any, seed: int
-) -> Learned:
-    """Return a score that is larger for outputs `inside`, with the record, than for `outside`.
+) -> LearnedAttack:
+    """Return a learned score that is larger for outputs with the record than without it.
 
-    Both are rows of quantities with these labels, shape (n, width), or outputs if there are no
-    labels. If nothing varies, all outputs score the same.
+    `inside` and `outside` are rows of quantities with these labels, shape (n, width), or outputs if
+    there are no labels. If nothing varies, all outputs score equally.
     """
     on_d = np.repeat([True, False], [len(inside), len(outside)])
     table = tabulate(np.concatenate([inside, outside]) if labels else [*inside, *outside])
     about = [Feature(label, "leaf", f"output[{i}]") for i, label in enumerate(labels)]
     about = about or all_features(table, on_d)
     model = fit_model(classifier, table, on_d, about, seed)
-    return Learned(lambda each: scores(model, tabulate(each)), _main_quantity(model, table))
+    return LearnedAttack(lambda each: scores(model, tabulate(each)), _main_quantity(model, table))
 
 
 def _main_quantity(model: Posterior, table: Table) -> str:
-    """Return the name of the quantity that changes an additive score most; empty if none does."""
+    """Return the name of the quantity that changes an additive score most; empty if none does.
+
+    "a learned score" for other models.
+    """
     if not isinstance(model, AdditiveScore):
         return "a learned score"
     spreads = [float(np.std(part)) for part in model.parts(table)]
@@ -243,9 +252,9 @@ def _main_quantity(model: Posterior, table: Table) -> str:
 def cross_fitted_area(
     inside: Any, outside: Any, labels: Sequence[str], classifier: Any, seed: int
 ) -> tuple[float, float]:
-    """Return the AUC of attacks learned from one half and scored on the other, and its error.
+    """Return the mean AUC of attacks that learn from one half and score the other, and its error.
 
-    The mean of both ways round, and its standard error.
+    The error is a standard error. Each half is scored once.
     """
     middle = len(inside) // 2
     halves = slice(middle), slice(middle, None)

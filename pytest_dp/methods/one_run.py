@@ -60,9 +60,9 @@ def audit(session: Session) -> AuditFinding:
     """Run the training to audit one claim by guessing which canaries were in the data.
 
     The result is ``violated`` if the p-value is at most alpha; ``inconclusive`` if scores do not
-    separate canaries, or if time was up before a run ended.
-    Raises ClaimError if the claim is not about single records, if there are too few canaries
-    to show anything, or if they cannot be scored; MechanismError if a run raises.
+    separate canaries, or if time was up before a run ended. Raises ClaimError if the claim is not
+    about single records, if parameters are drawn, if there are too few canaries to show anything,
+    or if they cannot be scored; MechanismError if a run raises.
     """
     guessing = _Guessing(session)
     try:
@@ -80,7 +80,7 @@ def audit(session: Session) -> AuditFinding:
 
 
 class _Guessing:
-    """Runs with canaries, and how many guesses were right.
+    """A series of runs with canaries, and how many guesses were right.
 
     Raises ClaimError as `audit` says.
     """
@@ -108,7 +108,8 @@ class _Guessing:
     def play(self) -> None:
         """Throw coins, run the training once, and count right guesses.
 
-        Raises MechanismError if the run raises, and OutOfTime.
+        Raises MechanismError if the run raises, ClaimError if canaries cannot be scored, and
+        OutOfTime.
         """
         session, m = self.session, len(self.canaries)
         rng = np.random.default_rng(stream(session.seed, Purpose.COINS, self.runs))
@@ -140,7 +141,7 @@ class _Guessing:
 
     @property
     def lower(self) -> float:
-        """Lower bound in the claim's parameter by the look with the smallest p-value, or 0."""
+        """The lower bound by the look with the smallest p-value, in the claim's parameter, or 0."""
         _, right, runs = self.best
         m, guarantee = len(self.canaries), self.session.guarantee
         return (
@@ -150,7 +151,7 @@ class _Guessing:
     def result(self) -> AuditResult:
         """Return the verdict with the detection limit; add notes if nothing could be detected."""
         session, guarantee = self.session, self.session.guarantee
-        said: dict[str, Any] = {"strongest": self._in_words()} if self.runs else {}
+        said: dict[str, Any] = {"strongest": self._describe_guesses()} if self.runs else {}
         lower, alpha = self.lower, session.budget.alpha
         p_value = agree_with_verdict(self.p_value, alpha, violated=self.is_refuted)
         if self.is_refuted:
@@ -165,8 +166,8 @@ class _Guessing:
         """Return the multiple of the claimed loss that 19 of 20 such audits would refute.
 
         Infinite, with a note, if right guesses may be chance, as less noise may then change
-        nothing, or if no multiple is refuted. The mechanism that ran may already lose more than
-        its claim, which the multiple includes.
+        nothing, or if no multiple is refuted. The mechanism that ran may already lose more than its
+        claim, which the multiple includes.
         """
         total, m = self.runs * self.each, len(self.canaries)
         if clopper_pearson.lower(self.right, total, SHOWN_ALPHA) <= 0.5:
@@ -184,8 +185,8 @@ class _Guessing:
             self.session.sampler.note(TOO_FEW, hinders=True)
         return times * evidence.odds_above_claim(share, self.each, m, self.sticks)
 
-    def _in_words(self) -> str:
-        """Return sentences on canaries, guesses, and how many guesses were right."""
+    def _describe_guesses(self) -> str:
+        """Return sentences on canaries, and on how many guesses were right and are allowed."""
         m = len(self.canaries)
         each = "" if self.runs == 1 else f", in each of {self.runs} runs"
         at_most = evidence.fewest_right_guesses(self.each, m, self.sticks, SHOWN_ALPHA, self.runs)
@@ -201,7 +202,7 @@ class _Guessing:
         )
 
     def _check_enough(self) -> None:
-        """Raise ClaimError if so few canaries or guesses could not refute the claim."""
+        """Raise ClaimError if right guesses could not refute the claim, or exceed the canaries."""
         m, guessed, runs = len(self.canaries), self.each, self.method.runs
         if guessed > m:
             raise ClaimError(f"guesses={self.guesses} of {m:,} canaries: at most one of each.")
@@ -230,19 +231,19 @@ def canary_scores(
     `canaries` and `base` are datasets. Without a `score`, it depends on the output: an array of a
     canary's shape is scored by the inner product, a dataset like `base` by minus the distance of
     its closest record, and a model by how well it fits the canary. Raises ClaimError if `score`
-    raises or returns no number, or if there is none and the output is none of these.
+    raises, returns no number or NaN, or if there is none and the output is none of these.
     """
     records = records_of(canaries)
     if score is not None:
-        return np.array([_number(score, output, canary) for canary in records])
-    answer, directions = _numbers(output), [_numbers(canary) for canary in records]
+        return np.array([_read_score(score, output, canary) for canary in records])
+    answer, directions = _as_numbers(output), [_as_numbers(canary) for canary in records]
     if answer is not None and all(d is not None and d.shape == answer.shape for d in directions):
         return np.array([np.vdot(answer, direction) for direction in directions])  # type: ignore[arg-type]
     rows, sought, usual = map(cells_of, (output, canaries, base))
     if rows and sought and usual and rows.keys() == sought.keys():
-        return -_closest([(rows[name], sought[name], usual[name]) for name in rows])
+        return -_closest_distances([(rows[name], sought[name], usual[name]) for name in rows])
     if any(callable(getattr(output, name, None)) for name in ASKED):
-        return np.array([_number(_fits, output, canary) for canary in records])
+        return np.array([_read_score(_fit_of_model, output, canary) for canary in records])
     raise ClaimError(
         f"one_run cannot read canaries such as {describe_record(records[0])} from outputs such as "
         f"{describe_record(output)}. Write OneRun(score=...), a function of an output and a "
@@ -251,14 +252,14 @@ def canary_scores(
     )
 
 
-def _fits(model: Any, canary: Any) -> float:
-    """Return how well a model fits a record; its last field is the label if it takes none."""
+def _fit_of_model(model: Any, canary: Any) -> float:
+    """Return how well a model fits a record, whose last field is the label if it takes none."""
     fields = fields_of(canary)
     return Asking(tuple(fields.values()), tuple(fields))(model)[0]
 
 
-def _number(score: Callable[[Any, Any], Any], output: Any, canary: Any) -> float:
-    """Return a score as a float; raise ClaimError if it raises, or is no number or NaN."""
+def _read_score(score: Callable[[Any, Any], Any], output: Any, canary: Any) -> float:
+    """Return a score as a float; raise ClaimError if it raises, returns no number, or NaN."""
     try:
         value = score(output, canary)
         number = float(value)
@@ -274,8 +275,8 @@ def _number(score: Callable[[Any, Any], Any], output: Any, canary: Any) -> float
     return number
 
 
-def _numbers(value: Any) -> Floats | None:
-    """Return a value as an array of finite numbers; None if it is not such an array."""
+def _as_numbers(value: Any) -> Floats | None:
+    """Return a value as an array of finite numbers; None if it has others, or is none."""
     try:
         numbers = np.asarray(value, float)
     except (TypeError, ValueError):
@@ -283,22 +284,24 @@ def _numbers(value: Any) -> Floats | None:
     return numbers if np.all(np.isfinite(numbers)) else None
 
 
-def _closest(fields: Sequence[Field]) -> Floats:
-    """Return the distance of each canary to the closest row, as a mean over the fields.
-
-    Distances of numbers are in standard deviations of the base, at most 1; those of other values
-    are 0 if equal, else 1.
-    """
+def _closest_distances(fields: Sequence[Field]) -> Floats:
+    """Return the distance (0 to 1) of each canary to the closest row, as a mean over the fields."""
     rows, canaries, _ = fields[0]
     step = max(1, MAX_NUMBERS // len(rows))
     parts = [slice(at, at + step) for at in range(0, len(canaries), step)]
-    closest = [np.min(np.mean([_apart(f, some) for f in fields], axis=0), axis=0) for some in parts]
+    closest = [
+        np.min(np.mean([_field_distances(f, some) for f in fields], axis=0), axis=0)
+        for some in parts
+    ]
     distances: Floats = np.concatenate(closest)
     return distances
 
 
-def _apart(field: Field, some: slice) -> Floats:
-    """Return the distances of one field, shape (rows, canaries of the slice)."""
+def _field_distances(field: Field, some: slice) -> Floats:
+    """Return the distances of one field, shape (rows, canaries of the slice).
+
+    Of numbers, in standard deviations of the base, at most 1; of other values 0 if equal, else 1.
+    """
     rows, chosen, base = field[0], field[1][some], field[2]
     if all(column.dtype.kind == "f" for column in field):
         scale = np.nanstd(base) or 1.0

@@ -105,7 +105,7 @@ class Smoothing(Branching):
         """Fork the run at a comparison, and return whether it goes on as if the comparison holds.
 
         `chances` are degrees from 0 to 1, shape (inputs or 1, draws or 1). The weights of the run
-        are multiplied by those of its side. Too many comparisons give the run up.
+        are multiplied by the degrees of its branch. After `MAX_COMPARISONS`, notes a refusal.
         """
         if len(self.path.taken) >= MAX_COMPARISONS:
             self.refuse(f"it compares draws more than {MAX_COMPARISONS:,} times")
@@ -116,15 +116,18 @@ class Smoothing(Branching):
         self.weights = weighted if holds else self.weights * (1 - chances)
         return holds
 
-    def above(self, margins: Floats, *, equal: bool = False) -> Floats:
+    def degree_above(self, margins: Floats, *, equal: bool = False) -> Floats:
         """Return the degrees (0 to 1) to which margins are above 0, or at least 0 if `equal`."""
         if self.steepness == HARD:
             return np.asarray(margins >= 0 if equal else margins > 0, float)
         chances: Floats = expit(self.steepness / self.spread_of(margins) * margins)
         return chances
 
-    def at(self, margins: Floats) -> Floats:
-        """Return the degrees (0 to 1) to which margins are 0; 0 for numbers that are not whole."""
+    def degree_equal(self, margins: Floats) -> Floats:
+        """Return the degrees (0 to 1) to which margins are 0; all 0 if not all margins are whole.
+
+        A margin without noise may be any number.
+        """
         if self.steepness == HARD:
             return np.asarray(margins == 0, float)
         if margins.shape[-1] > 1 and (margins % 1).any():
@@ -133,7 +136,7 @@ class Smoothing(Branching):
         return nearness
 
     def value_of(self, law: Law) -> Any:
-        """Return the numbers of the next draw of a run, which are made once and kept."""
+        """Return the numbers of the next draw of a run; the first run makes and keeps them."""
         key = self.drawn, law
         self.drawn += 1
         if key not in self._fixed:
@@ -194,14 +197,14 @@ class Smooth(Deferred):
         return self.of(np.trunc) if kind is int else self
 
     def is_above(self, *, equal: bool) -> bool:
-        """Fork the run at the comparison with 0, and return its side of the fork."""
-        return self.instrument.fork(self.instrument.above(self.values, equal=equal))
+        """Fork the run at the comparison with 0, and return which branch the run takes."""
+        return self.instrument.fork(self.instrument.degree_above(self.values, equal=equal))
 
     def __eq__(self, other: object) -> Any:
         margins = self.combined(other, operator.sub)
         if margins is NotImplemented:
             return margins
-        return other is self or self.instrument.fork(self.instrument.at(margins.values))
+        return other is self or self.instrument.fork(self.instrument.degree_equal(margins.values))
 
     def __getattr__(self, name: str) -> Any:
         """Return the method that numpy calls on objects in arrays: a function of one number."""
@@ -270,10 +273,10 @@ class Output:
         for number, sign in zip(weighed.numbers, self.signs, strict=True):
             if sign:
                 margins = sign * (number.values - next(columns)[:, None])
-                chance = chance * number.instrument.above(margins)
+                chance = chance * number.instrument.degree_above(margins)
         return chance
 
-    def holds(self, output: Any, thresholds: Floats) -> bool:
+    def contains(self, output: Any, thresholds: Floats) -> bool:
         """Return whether an output of a real run is in this set."""
         leaves: list[Any] = []
         form, values = self.key
@@ -294,7 +297,7 @@ Asked = tuple[Output, Floats]
 
 
 class Smoothed:
-    """Smoothed runs of a copy of a mechanism, on several inputs side by side if possible.
+    """A copy of a mechanism whose runs are smoothed, on several inputs side by side where it can.
 
     If the mechanism raises with arrays in place of input numbers, it is run on one input after the
     other. Raises CannotCopy if the mechanism cannot be copied. Methods raise CannotInstrument if
@@ -313,7 +316,7 @@ class Smoothed:
 
         The result has shape (outputs, vectors, draws); its mean over the draws is a probability.
         """
-        outcomes = self._together(side, vectors)
+        outcomes = self._run_side_by_side(side, vectors)
         if outcomes is None:
             rows = [
                 self.chances(side, vectors[[row]], [(out, t[[row]]) for out, t in asked])
@@ -331,30 +334,34 @@ class Smoothed:
 
         `vector` has shape (1, numbers).
         """
-        outcomes = self._together(side, vector)
+        outcomes = self._run_side_by_side(side, vector)
         assert outcomes is not None
         return outcomes
 
-    def _together(self, side: Side, vectors: Floats) -> list[Weighed] | None:
+    def _run_side_by_side(self, side: Side, vectors: Floats) -> list[Weighed] | None:
         """Run all likely paths on inputs side by side, and return their outputs.
 
-        None for several inputs if the mechanism takes one input at a time only.
+        None for several inputs if the mechanism takes one input at a time only, as all later calls
+        know.
         """
         numbers = side.numbers(vectors)
         if self._side_by_side:
             columns = [column[:, None] for column in numbers.T]
             try:
-                return self._explore(
+                return self._follow_paths(
                     lambda: side.build([Smooth(self.smoothing, c) for c in columns])
                 )
             except CannotInstrument:
                 self._side_by_side = False
         if len(vectors) > 1:
             return None
-        return self._explore(lambda: side.build(numbers[0].tolist()))
+        return self._follow_paths(lambda: side.build(numbers[0].tolist()))
 
-    def _explore(self, data: Callable[[], Any]) -> list[Weighed]:
-        """Run the likely paths one by one on new data, and return their outputs."""
+    def _follow_paths(self, data: Callable[[], Any]) -> list[Weighed]:
+        """Run the likely paths on new data, at most `MAX_PATHS`, and return their outputs.
+
+        Raises OutOfTime.
+        """
         found: list[Weighed] = []
         with apply_instrument(self.smoothing, self._deadline):
             for _, outcome, left in explore_paths(lambda path: self._run(path, data)):
@@ -370,7 +377,10 @@ class Smoothed:
         return found
 
     def _run(self, path: Path, data: Callable[[], Any]) -> Weighed | None:
-        """Run one path, and return its output; None if the run was abandoned on the way."""
+        """Run one path, and return its output; None if the run was abandoned on the way.
+
+        Raises CannotInstrument if the mechanism raises, or draws other than through the stand-in.
+        """
         smoothing = self.smoothing
         smoothing.start(path)
         try:

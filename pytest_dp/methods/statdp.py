@@ -71,22 +71,19 @@ run."""
 
 
 def audit(session: Session) -> AuditFinding:
-    """Run the mechanism to audit one claim with StatDP; raises as `auditors.sequential.audit`.
-
-    The result is that of `search_then_test`.
-    """
-    return AuditFinding(search_then_test(session, suspect, StatDPTest))
+    """Run the mechanism to audit one claim with StatDP; return and raise as `search_then_test`."""
+    return AuditFinding(search_then_test(session, find_suspicious_event, StatDPTest))
 
 
-def suspect(pairs: PairSearch) -> Witness | None:
+def find_suspicious_event(pairs: PairSearch) -> Witness | None:
     """Run the mechanism on pairs, and return the most suspicious event; None if there is none.
 
-    The search is decided if an event was suspicious enough before all its samples were used.
+    Marks the search as decided if an event was clear before all samples of the search were used.
     """
     session = pairs.session
     budget = SEARCH_SHARE * session.budget.max_samples
     deadline = session.budget.deadline.with_reserve(SEARCH_SHARE)
-    judge = partial(_most_suspicious, pairs)
+    judge = partial(_rank_events, pairs)
     found = search_by_halving(pairs, budget, deadline, judge, first=FIRST_OUTPUTS)
     if not found:
         return None
@@ -94,15 +91,16 @@ def suspect(pairs: PairSearch) -> Witness | None:
     sign = -1 if ranked.c2 > ranked.c1 else 1
     counts = likelier_first(sign, ranked.c1, ranked.c2)
     p1, p2 = (count / state.outputs.pairs for count in counts)
-    return Witness(state, ranked.event, sign, p1, p2, largest=_largest_shown(session, state))
+    return Witness(state, ranked.event, sign, p1, p2, largest=_largest_loss_shown(session, state))
 
 
-def _most_suspicious(
+def _rank_events(
     pairs: PairSearch, states: Sequence[PairState]
 ) -> list[tuple[PairState, RankedEvent]]:
     """Return the most suspicious event of each pair, the most suspicious pair first.
 
-    If an event is decisive, mark the search as decided and return one pair only.
+    If an event is decisive, mark the search as decided and return one pair only: of about equally
+    suspicious ones, the first of the claim. Pairs without an event are left out.
     """
     found: list[tuple[PairState, RankedEvent]] = []
     for state in states:
@@ -124,9 +122,9 @@ def _most_suspicious(
 def _readable_features(
     session: Session, state: PairState, table: Table, on_d: Bools
 ) -> list[Feature]:
-    """Return the features of outputs by which events are searched, distances included.
+    """Return the features of a pair's outputs, and distances from the answers without noise.
 
-    The first call for a pair runs the mechanism without noise and keeps the distances.
+    The first call for a pair runs the mechanism without noise, and keeps these distances.
     """
     if table.is_extract:
         return features_of_extract(table)
@@ -135,8 +133,8 @@ def _readable_features(
     return features(table, on_d) + state.added
 
 
-def _largest_shown(session: Session, state: PairState) -> float:
-    """Return the largest loss that an event showed in the search, less two standard errors.
+def _largest_loss_shown(session: Session, state: PairState) -> float:
+    """Return the largest loss that an event showed in the search, each probability less its error.
 
     In the claim's parameter; 0 if no event came often enough.
     """
@@ -150,7 +148,7 @@ def _largest_shown(session: Session, state: PairState) -> float:
     runs, guarantee = state.outputs.pairs, session.guarantee
 
     def rank(c1: Ints, c2: Ints) -> Floats:
-        far = _apart(*cautious(c1, c2, runs), guarantee)
+        far = _rank_by_loss(*cautious(c1, c2, runs), guarantee)
         return np.where(np.maximum(c1, c2) >= MIN_EVENT_COUNT, far, -np.inf)
 
     events = search(table, on_d, rank, _readable_features(session, state, table, on_d), 1)
@@ -160,10 +158,10 @@ def _largest_shown(session: Session, state: PairState) -> float:
     return float(EventTest(guarantee).parameter_shown(*cautious(*counts, runs)))
 
 
-def _apart(p1: Floats, p2: Floats, guarantee: Guarantee) -> Floats:
-    """Return a quick rank of events by their probabilities on D and D'.
+def _rank_by_loss(p1: Floats, p2: Floats, guarantee: Guarantee) -> Floats:
+    """Return a quick rank of events by their probabilities on D and D'; NaN or infinite for 0 or 1.
 
-    The rank is the loss ε in nats for claims of an ε, else the loss µ of Gaussian privacy: other
+    For claims of an ε, the rank is the loss in nats; else the loss µ of Gaussian privacy, as other
     notions order events about as µ does.
     """
     with np.errstate(all="ignore"):
@@ -175,8 +173,8 @@ def _apart(p1: Floats, p2: Floats, guarantee: Guarantee) -> Floats:
 def distance_features(session: Session, inputs: tuple[Any, Any]) -> list[Feature]:
     """Run the mechanism without noise on D and D', and return the distances from both answers.
 
-    Section 4.4 of the paper: the answer at ε = ∞. Only answers that are vectors give a feature.
-    Empty if outputs depend on more than the input and the random numbers.
+    Only short vectors give a feature (Section 4.4 of the paper). Empty if the mechanism made no
+    draws, or if its outputs depend on more than the input and the draws.
     """
     sampler = session.sampler
     if not sampler.replayable or not sampler.draws:
@@ -190,8 +188,8 @@ def answer_without_noise(call: Call, data: Any, privacy_param: str | None) -> An
     """Run copies of the mechanism without noise, and return the answer.
 
     Each draw returns the centre of its distribution. If such a run fails and the claim names the
-    parameter that carries ε, that parameter is infinite in a second attempt. None if the mechanism
-    cannot be copied, raises, takes too long, or gives two different answers.
+    parameter that carries ε, a second attempt has ε = ∞. None if the mechanism cannot be copied,
+    raises, takes longer than `ONE_RUN_SECONDS`, or gives two different answers.
     """
     deadline, item = Deadline(ONE_RUN_SECONDS), Input(data)
     for changed in ({}, {privacy_param: math.inf}) if privacy_param else ({},):
@@ -230,7 +228,7 @@ class _NoNoise(Instrument):
 
 
 def _is_short_vector(answer: Any) -> bool:
-    """Return whether an answer is a vector short enough to be compared with outputs."""
+    """Return whether an answer has one axis, and at most `MAX_FEATURES` elements."""
     try:
         return bool(np.ndim(answer) == 1) and len(answer) <= MAX_FEATURES
     except ValueError:  # lists of several lengths
@@ -252,8 +250,8 @@ def distance_from(answer: Any) -> Feature:
 def hamming_distance(keys: tuple[tuple[str, Any], ...], table: Table) -> Floats:
     """Return in how many positions each output differs from an answer, shape (outputs,).
 
-    `keys` has the answer's entry for each position: ("number", value), or a category's name. NaN
-    for outputs that are no vectors.
+    `keys` has the answer's entry for each position: ("number", value), or a category's name.
+    Positions that only one of both has count as different. NaN for outputs that are no vectors.
     """
     values = np.array([key[1] if key[0] == "number" else np.nan for key in keys], dtype=np.float64)
     codes = np.array(

@@ -62,18 +62,15 @@ time is left unused."""
 MIN_TESTED = 1_000
 """Outputs on either input that are tested, at least. More take longer; fewer may be too few."""
 MIN_RUNS = 20
-"""Runs on either input of a pair in a search, at least. With fewer, halves are given up by chance;
-with more, fewer pairs are tried."""
+"""Runs on either input of a pair, at least. Fewer: chance halves; more: fewer pairs are tried."""
 MAX_SCORE_CUTS = 200
-"""Cuts of a learned score, at most. With fewer, the best cut is met less closely; with more, a
-lucky cut is taken."""
+"""Cuts of a learned score, at most. Fewer: the best one is missed; more: a lucky one is taken."""
 MAX_KEPT = 400_000
 """Outputs on each input of a pair that are kept, at most. More take memory, and teach little."""
 MAX_BATCH = 50_000
 """Outputs on each input in a batch, at most. With larger batches the last one may not be kept."""
 FIRST_LOOK = 12
-"""Outputs on each input by which pairs are compared first, at least. With fewer, halves are given
-up by chance; with more, less is left for suspicious pairs."""
+"""Outputs on each input for the first halving, at least. Fewer: chance halves; more: less left."""
 MIN_FITTED = 8
 """Outputs on each input that a score is fitted to, at least. Fewer teach nothing."""
 
@@ -81,10 +78,10 @@ T = TypeVar("T")
 
 
 class PairSearch:
-    """The pairs of inputs of a search, with the outputs drawn on each.
+    """A search through pairs of inputs, with the outputs drawn on each pair.
 
-    If `coupled`, both inputs of a pair are run with the same random numbers, as long as the
-    mechanism allows it. `purpose` begins the keys of the samples.
+    If `coupled`, both inputs of a pair share random numbers while the mechanism allows it.
+    `purpose` begins the keys of the samples.
     """
 
     def __init__(
@@ -113,10 +110,10 @@ class PairSearch:
         return bool(drawn) and all(state.outputs.has_equal_pairs() for state in drawn)
 
     def begin(self, count: int, size: int, deadline: Deadline) -> list[PairState]:
-        """Draw `size` outputs on both inputs of the first `count` pairs, once for each pair.
+        """Draw `size` outputs on both inputs of the first `count` pairs, where a pair has none yet.
 
-        Return the pairs whose inputs the mechanism does not reject. Raises OutOfTime, and
-        MechanismError if no run has returned.
+        Return the pairs that the mechanism accepts. Raises OutOfTime; MechanismError if no run
+        returned.
         """
         while len(self.pairs.seen) < count and (state := self.pairs.pick_new_pair()) is not None:
             if self.coupled:  # once the inputs of a pair cannot share numbers, no later pair does
@@ -128,7 +125,10 @@ class PairSearch:
         return self.pairs.accepted_pairs
 
     def draw(self, state: PairState, total: int, deadline: Deadline) -> None:
-        """Draw outputs until each input of a pair has `total`, and count them if it has a score."""
+        """Draw outputs until each input of a pair has `total`; add them to the counts of a score.
+
+        Raises OutOfTime.
+        """
         while state.drawn < total:
             size = min(total - state.drawn, MAX_BATCH)
             args = self.session, self.pool, state, size, self.purpose, MAX_KEPT, deadline
@@ -154,15 +154,16 @@ def search_then_test(
 
     The result is ``violated`` exactly if the test refutes the claim. It is ``inconclusive`` if time
     ran out, if there was no event to test, or if the claim was not refuted while outputs never
-    varied, no event told D from D', or pairs were left out. Raises MechanismError if every run of
-    the mechanism raises, or if it hangs.
+    varied, no event told D from D', no loss would be detected, or pairs were left out. Raises
+    MechanismError if every run of the mechanism raises, if it hangs, or if violating counts are not
+    independent.
     """
     sampler = session.sampler
     try:
         sampler.warm_up(Input(session.pairs[0].inputs[0]), session.budget.deadline)
         limit_to_time(session)
         search, witness, are_alike = _run_search(session, find, pairs or session.pairs, coupled)
-        tested = None if witness is None else _count(search, witness, proof)
+        tested = None if witness is None else _count_held_out(search, witness, proof)
     except OutOfTime as out:
         session.budget.refuse_hung(out)
         sampler.note(
@@ -179,7 +180,7 @@ def search_then_test(
     if witness is None or tested is None:
         return session.result("inconclusive", pairs=(len(drawn), given))
     tested = replace(tested, share=share * tested.share)
-    result = replace(_conclude(search, witness, tested, proof), pairs=(len(drawn), given))
+    result = replace(_judge_counts(search, witness, tested, proof), pairs=(len(drawn), given))
     if result.violated:
         return result
     if is_constant or len(drawn) < given:
@@ -202,10 +203,10 @@ def _run_search(
     pairs: Sequence[Pair],
     coupled: bool,
 ) -> tuple[PairSearch, Witness | None, bool]:
-    """Run a search; return it, its event or None, and whether D and D' gave equal outputs.
+    """Run a search; return the search, its event or None, and whether D and D' gave equal outputs.
 
-    A coupled search is repeated with independent random numbers if all outputs on D and D' were
-    equal, as no event can be found then, or if they cannot be shared after all (with a note).
+    A coupled search without event, with equal outputs on D and D', is repeated with independent
+    random numbers; so is one whose inputs cannot share random numbers after all (with a note).
     """
     are_alike = False
     if coupled:
@@ -223,10 +224,7 @@ def _run_search(
 
 
 def _without_far_limit(session: Session, result: AuditResult) -> AuditResult:
-    """Add a note and return the result without detection limit if no attack comes near the claim.
-
-    Return other results, and those of claims with a delta, unchanged.
-    """
+    """Return the result; without detection limit, with a note, if all attacks stay far below."""
     guarantee = session.guarantee
     if result.verdict != "no violation" or result.loss is None or guarantee.delta:
         return result
@@ -239,10 +237,9 @@ def _without_far_limit(session: Session, result: AuditResult) -> AuditResult:
 
 
 def limit_to_time(session: Session) -> None:
-    """Reduce the sample limit if the mechanism is too slow for it, and add a note.
+    """Reduce the sample limit if the mechanism is too slow for the time limit, and add a note.
 
-    The new limit is a power of two, from the quickest run so far: small differences in speed, or
-    slow first calls, do not change the audit.
+    The new limit is a power of two, so that small differences in speed do not change the audit.
     """
     runs = session.sampler.runs + session.budget.runs_in_time(PLANNED_SHARE, quickest=True)
     if runs < session.budget.max_samples:
@@ -254,18 +251,20 @@ def limit_to_time(session: Session) -> None:
         )
 
 
-def left_to_test(session: Session) -> int:
+def samples_left_to_test(session: Session) -> int:
     """Return how many samples the sample limit and the time leave for the test."""
     return int(min(session.budget.to_test, session.budget.runs_in_time(PLANNED_SHARE)))
 
 
-def _count(search: PairSearch, witness: Witness, proof: type[EventTest]) -> HeldOutCounts | None:
-    """Run the mechanism to count a witness on held-out samples; None if none are left.
+def _count_held_out(
+    search: PairSearch, witness: Witness, proof: type[EventTest]
+) -> HeldOutCounts | None:
+    """Run the mechanism to count a witness on held-out samples, or return None if none are left.
 
-    If the search was decided, only as many samples are drawn as its counts say are needed.
+    After a decided search, only as many samples are drawn as its counts say are needed.
     """
     session, runs = search.session, witness.state.outputs.pairs
-    total = left_to_test(session)
+    total = samples_left_to_test(session)
     if search.is_decided:
         p1 = clopper_pearson.lower(round(witness.p1 * runs), runs, CHANCE_ALPHA)
         p2 = clopper_pearson.upper(round(witness.p2 * runs), runs, CHANCE_ALPHA)
@@ -274,10 +273,10 @@ def _count(search: PairSearch, witness: Witness, proof: type[EventTest]) -> Held
     return held_out.count_witness(session, search.pool, witness, total)
 
 
-def _conclude(
+def _judge_counts(
     search: PairSearch, witness: Witness, tested: HeldOutCounts, proof: type[EventTest]
 ) -> AuditResult:
-    """Return the verdict by the counts of a witness, with the detection limit.
+    """Return the verdict by the counts of a witness, with the detection limit; may add a note.
 
     Raises MechanismError if violating counts are not independent.
     """
@@ -321,7 +320,7 @@ def _conclude(
 def _is_blind(search: PairSearch, tested: HeldOutCounts, are_alike: bool) -> bool:
     """Return whether the tested event does not tell D from D' though enough runs were counted.
 
-    Equal outputs on D and D' that can be read are no blindness: there is nothing to tell.
+    False if D and D' gave equal outputs that can be read: then there is nothing to tell.
     """
     counts, session = tested.counts, search.session
     bets = PlannedBets(session.guarantee, min(counts.runs), session.budget.alpha)
@@ -339,11 +338,11 @@ def search_by_halving(
 ) -> list[tuple[PairState, T]]:
     """Draw outputs by successive halving of the pairs, and return findings on the best pairs.
 
-    All pairs get equal numbers of outputs. Then the better half of the pairs gets more outputs,
-    and so on, within a `budget` of runs. `judge` returns pairs with a finding on each, the most
+    All pairs get equal numbers of outputs. Then the better half of the pairs gets more outputs, and
+    so on, within a `budget` of runs. `judge` returns pairs with a finding on each, the most
     suspicious first; pairs that it leaves out are given up first. It may set `search.is_decided`,
-    which ends the search. Before the first halving, all pairs are judged by `first` outputs on each
-    input, then by four times as many, and so on.
+    which ends the search, as does the deadline. All pairs are first judged by `first` outputs on
+    each input, then by four times as many. Raises OutOfTime if no pair has outputs, or a run hangs.
 
     Source: Karnin, Koren, Somekh, "Almost Optimal Exploration in Multi-Armed Bandits", ICML 2013.
     """
@@ -377,7 +376,7 @@ def search_by_halving(
 
 
 def learn_score(settings: Settings, state: PairState, deadline: Deadline) -> None:
-    """Fit a score to the outputs on a pair, and set its detector and its counts between cuts."""
+    """Fit a score to a pair's outputs, and set its detector and counts; raise as `learn_model`."""
     table, on_d, about = outputs_to_learn(settings, state)
     fit_model = make_model_fitter(settings, about)
     fitting = partial(fit_score, table, on_d, about, fit_model, MAX_SCORE_CUTS)

@@ -39,7 +39,7 @@ def test_vectors_are_neighbours_within_bounds(inputs, relation):
     rng, seen = np.random.default_rng(1), set()
     for _ in range(30):
         family = families(rng)
-        vector = family.start(rng, 0.0, 10.0)
+        vector = family.draw_vector(rng, 0.0, 10.0)
         assert (vector >= family.low).all()
         assert (vector <= family.high).all()
         pair = family.pair(vector)

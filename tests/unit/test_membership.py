@@ -12,7 +12,7 @@ import pytest
 from pytest_dp import ClaimError, MechanismError, Membership, audit, between, riskiest
 from pytest_dp.claiming.claim import expand
 from pytest_dp.data.fields import cells_of
-from pytest_dp.methods.membership_attacks import shown_of
+from pytest_dp.methods.membership_attacks import quantities_of
 from pytest_dp.outputs.raised import Raised
 from pytest_dp.outputs.user_features import target_of, target_record
 from pytest_dp.pairs.targets import targets_of
@@ -81,7 +81,7 @@ def classifier(p, classes):
 
 
 def shown(example, data):
-    return shown_of(example, data, [(0, data[0], data[1:])], 0)
+    return quantities_of(example, data, [(0, data[0], data[1:])], 0)
 
 
 def test_a_model_is_asked_how_well_it_fits_the_label():
