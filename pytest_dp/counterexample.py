@@ -36,14 +36,15 @@ def simplest_event(
     """Return an event that is easier to read and ranks nearly as high on the same outputs.
 
     Tries half-lines in place of intervals, and thresholds with fewer digits; takes the first that
-    keeps the share `kept_rank` of the rank. An event with a rank of 0 or less is left as it is.
+    keeps the share `kept_rank` of the rank. An event with a rank of 0 or less, or none that is
+    simpler, is returned as it is.
     """
     best = ranked
     floor = kept_rank * ranked.rank
     for at, condition in enumerate(ranked.event.conditions):
         if not isinstance(condition, Between) or floor <= 0:
             continue
-        for candidate in _simpler(condition):
+        for candidate in _simpler_conditions(condition):
             conditions = list(best.event.conditions)
             conditions[at] = candidate
             simpler = RankedEvent.of(Event(tuple(conditions)), table, on_d, rank)
@@ -53,8 +54,8 @@ def simplest_event(
     return best
 
 
-def _simpler(condition: Between) -> Iterator[Between]:
-    """Yield simpler conditions, the simplest first."""
+def _simpler_conditions(condition: Between) -> Iterator[Between]:
+    """Yield half-lines and intervals like a condition, with rounded ends, the simplest first."""
     shapes = [condition]
     if condition.low is not None and condition.high is not None:
         shapes = [replace(condition, low=None), replace(condition, high=None), condition]
@@ -69,7 +70,10 @@ def _simpler(condition: Between) -> Iterator[Between]:
 
 
 def in_one_sentence(example: Counterexample) -> str:
-    """Return D, D', S and its counts as a sentence, for a violation that was not confirmed."""
+    """Return D, D', S and its counts as a sentence, for a violation that was not confirmed.
+
+    The counts are those among outputs that were bet on if there are no held-out ones.
+    """
     counts, runs = example.counts, example.runs
     if not any(runs) and example.bet_counts is not None and example.bet_runs is not None:
         counts, runs = example.bet_counts, example.bet_runs
@@ -87,9 +91,9 @@ def diagnose(
     runs: tuple[int, int],
     searched: Sequence[Table] = (),
 ) -> Iterator[str]:
-    """Yield sentences about a counterexample, the most telling first.
+    """Yield sentences on likely causes of a counterexample, the most telling first.
 
-    There is no event if nothing can be read off it. `counts` are the fresh outputs in the event
+    `event` is None for an attack that cannot be read. `counts` are the fresh outputs in the event
     among the `runs` on D and on D'; `searched` are outputs of the search on either.
     """
     always = all(c in (0, n) for c, n in zip(counts, runs, strict=True))
@@ -100,7 +104,7 @@ def diagnose(
             "repeats its first answer?"
         )
         return
-    leak = None if event is None else _leak(event)
+    leak = None if event is None else _leak_sentence(event)
     if leak:
         yield leak
     elif any(stands_out(event, table) for table in searched):
@@ -115,10 +119,10 @@ def diagnose(
         )
 
 
-def _leak(event: Event) -> str | None:
+def _leak_sentence(event: Event) -> str | None:
     """Return a sentence on the part of the output that leaks, by the event; None if unknown."""
     for condition in event.conditions:
-        if told := _trace(condition) or _LEAKS.get(_quantity_of(condition)):
+        if told := _noise_sentence(condition) or _LEAKS.get(_quantity_of(condition)):
             return told
         if isinstance(condition, OneOf):
             texts = list(condition.texts)
@@ -141,7 +145,7 @@ def _leak(event: Event) -> str | None:
 
 
 def _quantity_of(condition: Condition) -> str:
-    """Return the kind of quantity that a condition is about, also inside of a text."""
+    """Return the kind of quantity that a condition is about, also inside of a text; "" if none."""
     feature = getattr(condition, "feature", None)
     inner = getattr(getattr(feature, "argument", None), "inner", feature)
     inner = getattr(inner, "feature", inner)
@@ -162,7 +166,7 @@ _LEAKS = {
 """By the kind of the feature that the event speaks of."""
 
 
-def _trace(condition: Condition) -> str | None:
+def _noise_sentence(condition: Condition) -> str | None:
     """Return a sentence on noise that numbers share, if a condition is about it; else None."""
     argument = getattr(getattr(condition, "feature", None), "argument", None)
     if isinstance(argument, NoiseRelation):
@@ -192,6 +196,6 @@ def stands_out(event: Event | None, table: Table) -> bool:
 
 
 def is_constant(table: Table) -> bool:
-    """Return whether all outputs of a table are the same."""
+    """Return whether all outputs of a table are equal; False for an empty table."""
     marks = hashes(table)
     return bool(len(table)) and bool((marks == marks[0]).all())

@@ -98,6 +98,7 @@ class LossEstimate(Estimate):
         return "\n".join([*lines, *([f"  sampled, as {self.reason}"] if self.reason else [])])
 
     def _value(self) -> str:
+        """Return the value in words, with its error or its bounds."""
         low, high = max(self.value - self.error, 0.0), self.value + self.error
         if self.mode == "aligned" and math.isfinite(self.value):
             return f"eps at most {self.value:.3g} by alignment, at least {low:.3g} by runs"
@@ -293,7 +294,10 @@ def _derive_loss(
 
 
 def _largest_loss(losses: Sequence[_PairLoss]) -> LossEstimate:
-    """Return the largest of the losses on pairs of inputs, with an error that holds for all."""
+    """Return the largest of the losses on pairs of inputs, with an error that holds for all.
+
+    "exact" only if that loss is by enumeration; an exact infinite loss has no error beside it.
+    """
     largest = max(losses, key=lambda loss: (loss.value, loss.error is None))
     exact = [(loss.value, loss.error) for loss in losses if loss.error is not None]
     error = max((error for _, error in exact), default=0.0)
@@ -307,10 +311,10 @@ def _largest_loss(losses: Sequence[_PairLoss]) -> LossEstimate:
 
 
 def _compare_with_real_runs(call: Call, losses: Sequence[_PairLoss], deadline: Deadline) -> None:
-    """Run copies of the mechanism; raise CannotInstrument if an output is not as enumerated.
+    """Run copies of the mechanism; raise CannotInstrument if outputs refute the enumerated laws.
 
-    Or if all runs raise. The level of the test is divided by the number of inputs. Raises OutOfTime
-    at the deadline.
+    Also if all runs raise. The level of the test is divided by the number of inputs. Raises
+    CannotCopy, and OutOfTime at the deadline.
     """
     known = [(loss.inputs, loss.enumerated) for loss in losses if loss.enumerated is not None]
     refuted = REFUTED + math.log(max(2 * len(known), 1))
@@ -338,7 +342,8 @@ def _sample_loss(
 ) -> LossEstimate:
     """Audit the mechanism by DP-Sniper; return the loss of its attack, counted on held-out samples.
 
-    `reason` says why the loss is by samples.
+    Its value is the middle of an interval, the lower end if the upper is infinite, and 0 if nothing
+    was counted. `reason` says why the loss is by samples. Raises ClaimError and MechanismError.
     """
     keywords = {**keywords, "eps": CLAIMED, "method": "dpsniper"}
     result = audit(mechanism, seed=seed, n_jobs=n_jobs, **keywords)
@@ -353,7 +358,10 @@ def _sample_loss(
 
 
 def _counted_delta(example: Counterexample | None, alpha: float, eps: float) -> tuple[float, float]:
-    """Return bounds on delta at `eps` by the counts of a counterexample; 0 and 1 without any."""
+    """Return bounds on delta at `eps` by the counts of a counterexample; 0 and 1 without any.
+
+    The upper bound is always 1.
+    """
     if example is None or not all(example.runs):
         return 0.0, 1.0
     (c1, c2), (n1, n2) = example.counts, example.runs

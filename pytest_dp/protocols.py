@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class AuditMethod(Protocol):
-    """Audits a claim: the betting of `pytest_dp.auditors.sequential`, or the test of a paper."""
+    """A method that audits a claim: that of `auditors.sequential`, or the test of a paper."""
 
     def __call__(self, session: Any) -> Any:
         """Run the audit of a `pytest_dp.auditors.session.Session`; return its `AuditFinding`.
@@ -31,15 +31,15 @@ class AuditMethod(Protocol):
 
 
 class Search(Protocol):
-    """Looks for inputs on which a claim may be broken, and for small ones among these."""
+    """A search for inputs on which a claim may be broken, and for small ones among these."""
 
     def compared_values(self, call: Call, promise: Promise, settings: Settings) -> list[Any]:
-        """Return values that the mechanism's code compares with, to make inputs of."""
+        """Return constants that the mechanism's code compares values with, to make inputs of."""
 
     def widen_source(
         self, source: PairSource, promise: Promise, call: Call, settings: Settings
     ) -> PairSource:
-        """Return the pairs of a source, followed by those that the search proposes."""
+        """Return a source of the given pairs, followed by those that the search proposes."""
 
     def shrink_records(
         self, pair: Pair, relation: Relation, breaks: Callable[[Pair], bool], *, mixes: bool
@@ -53,7 +53,7 @@ class Search(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A broken claim, as it is explained."""
+    """A broken claim to explain: its pair, event and bound, and further inputs of the claim."""
 
     call: Call
     pair: Pair
@@ -82,14 +82,14 @@ class Explanation:
 
 
 class Explainer(Protocol):
-    """Says why a claim is broken; the verdict stays as it is."""
+    """A function that explains why a claim is broken; the verdict stays as it is."""
 
     def __call__(self, violation: Violation, seconds: float) -> Explanation:
-        """Return an explanation, found in about so many seconds."""
+        """Return an explanation within about `seconds` seconds; may run the mechanism."""
 
 
 class OutputReader(Protocol):
-    """Reads further features out of outputs, such as what stands in a text."""
+    """A reader of further features of outputs, such as the numbers in a text."""
 
     def __call__(self, sample: Sample) -> Sequence[Feature]:
-        """Return features of such outputs; they may choose by `sample.on_d` alone."""
+        """Return features of outputs like those in a sample, chosen by `sample.on_d` alone."""

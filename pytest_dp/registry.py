@@ -43,7 +43,7 @@ _PARTS: dict[Kind, dict[str, Any]] = {
 
 
 def enter(kind: Kind, name: str, part: Any) -> None:
-    """Enter a part, or `"module:attribute"`, where it is; raises ValueError for a name in use."""
+    """Add a part, or where it is as `"module:attribute"`; raise ValueError for a name in use."""
     if name in _PARTS[kind]:
         raise ValueError(f"there is a {kind} named {name!r} already")
     _PARTS[kind][name] = part
@@ -58,7 +58,8 @@ def names(kind: Kind) -> tuple[str, ...]:
 def load(kind: Kind, name: str) -> Any:
     """Import a part if it was not used before, and return it.
 
-    Raises KeyError if there is none of that name, and ImportError if it cannot be loaded.
+    Raises KeyError if no part has that name, ImportError if its module cannot be imported, and
+    AttributeError if the module lacks it.
     """
     load_entry_points()
     part = _PARTS[kind][name]
@@ -70,7 +71,7 @@ def load(kind: Kind, name: str) -> Any:
 
 @cache
 def load_entry_points() -> None:
-    """Let other packages enter their parts, once; a warning names those that cannot."""
+    """Let other packages add their parts, once; warn of each entry point that raises."""
     for entry in entry_points(group=GROUP):
         try:
             entry.load()()

@@ -95,7 +95,7 @@ def audit(
 
 
 def _signature_with_claim(function: Callable[..., Any]) -> Signature:
-    """Return a signature that also lists the keywords of a claim, for ``help`` and completion."""
+    """Return a function's signature, extended by the keywords of `dp_claim`, for ``help``."""
     named = [p for p in signature(function).parameters.values() if p.kind is not p.VAR_KEYWORD]
     of_claim = [p for p in signature(dp_claim).parameters.values() if p.kind is p.KEYWORD_ONLY]
     parameters = sorted([*named, *of_claim], key=lambda p: (p.kind, p in named))
@@ -116,8 +116,8 @@ def run(
 ) -> AuditResult:
     """Audit a validated claim, and return the result.
 
-    `root` is the folder in which inputs given as ``"module:attribute"`` are looked up. Errors are
-    those of `audit`.
+    `root` is the folder in which inputs given as ``"module:attribute"`` are looked up; `past` has
+    pairs and evidence of earlier audits. Raises ClaimError and MechanismError, as `audit` does.
     """
 
     def audited() -> AuditResult:
@@ -134,7 +134,10 @@ def run(
 
 
 def refute_claim(session: Session) -> AuditFinding:
-    """Run the method of a session on its claim, and return its finding."""
+    """Run the method of a session on its claim; return the finding, with or without a violation.
+
+    Raises ClaimError, MechanismError or OutOfTime, and ImportError if the method cannot be loaded.
+    """
     method: AuditMethod = load("method", session.method.name)
     finding: AuditFinding = method(session)
     return finding
@@ -145,7 +148,8 @@ def describe_finding(
 ) -> AuditResult:
     """Run explainers on a violation; return the result with lines to blame and further notes.
 
-    The notes are on faults of this package, which are cleared by that.
+    If a violation lies outside of the declared inputs (`beyond`), its result is explained. Without
+    any violation, only notes are added: on faults of this package, which are then forgotten.
     """
     result = finding.result
     if finding.beyond is not None:
@@ -157,8 +161,11 @@ def describe_finding(
     return replace(result, notes=(*result.notes, *pop_noted()))
 
 
-def _with_nobody(session: Session, example: Any) -> list[tuple[Any, Any]]:
-    """Return a list of one pair, the empty dataset twice; empty if that is outside of the claim."""
+def _pair_of_empty_datasets(session: Session, example: Any) -> list[tuple[Any, Any]]:
+    """Return a list of one pair, the empty dataset twice; [] if the claim does not contain it.
+
+    That is so for claims of other inputs than records, and if the number of records is fixed.
+    """
     relation = session.claim.promise.relation
     if not isinstance(relation, OfRecords) or relation.keeps_length or not kind_of(example):
         return []
@@ -170,13 +177,13 @@ def _with_nobody(session: Session, example: Any) -> list[tuple[Any, Any]]:
 def _add_blame(session: Session, result: AuditResult, root: Path | None) -> AuditResult:
     """Run all explainers; return the result with the lines to blame and the idle fields they find.
 
-    Explainers that failed add a note. A result without a counterexample is returned unchanged.
+    An explainer that raises adds a note instead. A result without a counterexample is unchanged.
     """
     example = result.counterexample
     if example is None:
         return result
     others = [given.inputs for given in session.source.pairs if not given.beyond]
-    others += _with_nobody(session, example.d1) if not example.params else []
+    others += _pair_of_empty_datasets(session, example.d1) if not example.params else []
     violation = Violation(
         session.call,
         Pair(example.d1, example.d2, params=example.params),

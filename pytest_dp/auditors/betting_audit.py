@@ -47,21 +47,19 @@ from pytest_dp.statistics.ledger import BetRecord, Ledger, standard_errors_again
 from pytest_dp.statistics.power import PlannedBets
 
 CHECK_GROWTH = 1.15
-"""Growth of the samples between two looks whether to stop. Larger: audits go on for longer;
-smaller: looks take longer."""
+"""Growth of samples between two checks. Larger: audits end later; smaller: checks take longer."""
 MIN_UNDER_DELTA = 16_000
-"""Pairs of outputs after which single runs may end under a delta though a loss above the claim is
-not ruled out. More: such claims take longer; fewer: rarer leaks go unseen."""
+"""Pairs of outputs after which single runs under a delta may end early. Fewer: rare leaks go
+unseen."""
 FIRST_PAIRS_TIME = 0.05
-"""Share of the time in which the loss on a pair is looked for before bets on it. Larger: bets have
-less; smaller: slow mechanisms bet first."""
+"""Share of the time to derive a loss on a pair. Larger: bets have less; smaller: fewer are
+known."""
 MAX_LEFT_OUT = 20
-"""Pairs that are left out in a row, until the audit outside of the claim ends. More: it searches in
-vain; fewer: it ends while pairs outside of the claim are yet to come."""
+"""Pairs left out in a row until the audit outside of the claim ends. Fewer: it ends too early."""
 
 
 class BettingAudit:
-    """An audit by bets on pairs of inputs; it is the sampler of its betting loop.
+    """An audit of a claim by bets on pairs of inputs; its betting loop draws and fits through it.
 
     `key` is the first part of the keys of its random numbers, and `share` the share of alpha that
     it may spend. `coupled` is whether both inputs of a pair may share their random numbers.
@@ -97,7 +95,7 @@ class BettingAudit:
     def on_claim(
         cls, session: Session, key: int, share: float, known: KnownLosses, *, coupled: bool
     ) -> BettingAudit:
-        """Return an audit of the pairs of the claim, and of those that its search proposes."""
+        """Return an audit, not played yet, of pairs that the claim gives or its search proposes."""
         source = session.source
         pairs = ClaimPairs(
             source,
@@ -109,7 +107,7 @@ class BettingAudit:
         return cls(session, key, share, known, pairs, coupled=coupled, earlier=session.earlier)
 
     def on_pair(self, pair: Pair, *, coupled: bool) -> BettingAudit:
-        """Return an audit of a single pair, such as a smaller one, with samples of its own."""
+        """Return an audit, not played yet, of one pair alone, with its own ledger and samples."""
         pairs = ClaimPairs(PairSource([pair]), self.session.guarantee, [pair])
         key = Purpose.SMALLER
         return BettingAudit(self.session, key, self.share, KnownLosses(), pairs, coupled=coupled)
@@ -119,9 +117,9 @@ class BettingAudit:
     ) -> None:
         """Bet until the claim is refuted, a pass is worth its margin, or the samples are used up.
 
-        Some samples are kept in reserve. Also ends after `max_runs` runs of the whole audit, and as
-        soon as the edge bounds of all pairs are below `least_hope`. Raises OutOfTime at the
-        deadline.
+        Also ends after `max_runs` runs of the whole audit, and once the edge bounds of all pairs
+        are below `least_hope`. Sets `satisfied` if a pass needs no more runs. Raises OutOfTime at
+        the deadline, and CannotCouple if shared random numbers fail.
         """
         self._deadline = deadline
         kept = OUTSIDE_RESERVE * self._may_go_outside
@@ -130,21 +128,20 @@ class BettingAudit:
             self._hold_runs_against_known_losses(most)
         if not self.satisfied:
             self.loop.play(
-                self.drawn + self.pairs_left(most), partial(self._should_stop, least_hope)
+                self.draw_count + self.pairs_left(most),
+                partial(self._should_stop, least_hope),
             )
 
     def _hold_runs_against_known_losses(self, most: float) -> None:
         """Draw the real runs that a pass by known losses needs; set `satisfied` if they agree.
 
-        Nothing is bet on these runs, only on proposed pairs whose loss is not known. Features and
-        classifiers of the user are fitted all the same, so that errors in them show.
+        Bets only on proposed pairs of unknown loss. Returns early if too few samples are left.
+        Functions of the user are called as well, so that errors in them show.
         """
         own = self.session.settings.features, self.session.method.classifier
         checks = self.known
         while checks.required_runs() and (state := self._next_to_hold()) is not None:
-            missing = checks.missing_runs(
-                state
-            )  # in growing batches: slow mechanisms end in between
+            missing = checks.missing_runs(state)  # in growing batches: slow ones end in between
             size = state.drawn if missing >= state.drawn + FIRST_BATCH else missing
             size = min(max(size, FIRST_BATCH), self.pairs_left(most))
             if size < FIRST_BATCH:
@@ -152,31 +149,39 @@ class BettingAudit:
             self.loop.draw(state, size)
             if own != (None, None):
                 self.loop.refit(state)
-        while checks.required_runs() and (unknown := checks.unknown) and not self.ledger.is_refuted:
+        while (
+            checks.required_runs()
+            and (pairs := checks.unknown_pairs)
+            and not self.ledger.is_refuted
+        ):
             if not (left := self.pairs_left(most)):
                 return
-            self.loop.play_batch(max(unknown, key=lambda state: state.edge_bound), left)
-        self.satisfied = not self.refuted and checks.accepts_pass()
+            self.loop.play_batch(max(pairs, key=lambda state: state.edge_bound), left)
+        self.satisfied = not self.is_refuted and checks.accepts_pass()
 
     def _next_to_hold(self) -> PairState | None:
-        """Return a pair on which real runs are missing, a new one first; None if there is none."""
+        """Pick a new pair, else the pair that lacks most real runs; return None if none lacks any.
+
+        The pair is added to the pairs that were picked.
+        """
         if (new := self.queue.pick_new_pair()) is not None:
             return new
-        least = max(self.seen, key=self.known.missing_runs)
+        least = max(self.sampled_pairs, key=self.known.missing_runs)
         return least if self.known.missing_runs(least) else None
 
     def _should_stop(self, least_hope: float) -> bool:
         """Return whether the audit may end before its samples are used up.
 
-        From time to time asks what would have been caught by now, and sets `satisfied` by that.
+        True if all edge bounds are below `least_hope`, or a pass is worth its margin. The margin is
+        looked at whenever samples have grown by 15 %, which sets `satisfied`.
         """
-        if max(state.edge_bound for state in self.seen) < least_hope:
+        if max(state.edge_bound for state in self.sampled_pairs) < least_hope:
             return True
         margin = self.session.settings.margin
         may_ask = self.queue.claimed and not self.queue.unseen and self.queue.is_searched
-        if margin > NO_MARGIN and may_ask and self.drawn >= self._next_check:
-            self._next_check = CHECK_GROWTH * self.drawn
-            caught = self.caught
+        if margin > NO_MARGIN and may_ask and self.draw_count >= self._next_check:
+            self._next_check = CHECK_GROWTH * self.draw_count
+            caught = self.detection_power
             self.session.sampler.caught = caught.at
             self.satisfied = self._is_enough(caught) and not self._is_in_doubt()
         return self.satisfied
@@ -184,8 +189,8 @@ class BettingAudit:
     def _is_enough(self, caught: DetectionPower) -> bool:
         """Return whether noise that is `margin` times too small would have been caught.
 
-        For claims with a delta, leaks near it have to be seen as well. Single runs, which cost
-        more than rows of vectorised calls, end sooner if the claim seems to be kept.
+        Single runs of a claim with a delta must also show leaks near delta, or be 16,000 on either
+        input and show such noise if the claim is kept.
         """
         guarantee, margin = self.session.guarantee, self.session.settings.margin
         is_vectorised = self.session.call.size is not None
@@ -193,14 +198,14 @@ class BettingAudit:
             is_vectorised or caught.sees_delta(guarantee)
         ):
             return True
-        if not guarantee.delta or is_vectorised or self.drawn < MIN_UNDER_DELTA:
+        if not guarantee.delta or is_vectorised or self.draw_count < MIN_UNDER_DELTA:
             return False
         return guarantee.noise_below(caught.if_kept(guarantee)) <= margin
 
     def _is_in_doubt(self) -> bool:
         """Return whether some pair may break the claim, so that bets go on.
 
-        By a known loss, a proposed pair that looks broken, or a value that may be released rarely.
+        By a known loss, a proposed pair on which bets clearly gain, or a leak that may be rare.
         """
         guarantee = self.session.guarantee
         return self.known.may_exceed or any(
@@ -214,17 +219,18 @@ class BettingAudit:
 
     @property
     def _may_go_outside(self) -> bool:
-        """True if a search may propose pairs outside of the declared inputs, for another audit."""
+        """True if another audit is to look at proposed pairs outside of the declared inputs."""
         apart = self.session.settings.beyond == "tell" and self.key != Purpose.OUTSIDE
         return apart and bool(self.queue.source.proposers)
 
     def play_outside(self, deadline: Deadline) -> None:
         """Set `outside` to an audit of pairs outside of the declared inputs, and play it.
 
-        It has a ledger of its own, and the samples that are left. Nothing is bet on pairs whose
-        loss an alignment bounds within the claim. Does nothing if the claim is refuted.
+        It has a ledger of its own and at most a quarter of the samples, and ends in time without an
+        error. Pairs whose loss an alignment bounds within the claim are left out. Nothing is done
+        if the claim is refuted, or no search may propose such pairs.
         """
-        if self.refuted or not self._may_go_outside:
+        if self.is_refuted or not self._may_go_outside:
             return
         session = self.session
 
@@ -244,14 +250,14 @@ class BettingAudit:
     # What its betting loop asks for
 
     def pairs_left(self, most: float) -> int:
-        """Return how many pairs of outputs may be drawn until `most` runs are used in all."""
-        return max(int(most - self.session.budget.used) // 2, 0)
+        """Return how many pairs of outputs fit into `most` runs of the whole audit; at least 0."""
+        return max(int(most - self.session.budget.runs_used) // 2, 0)
 
     def decide_coupling(self, status: PairState) -> bool:
-        """Derive the loss on a new pair; return whether to run both inputs on the same numbers.
+        """Derive the loss on a new pair; return whether its inputs are to share random numbers.
 
-        False where a known loss makes bets needless, and where a few runs show that random numbers
-        cannot be shared. If they cannot on a pair of the claim, no later pair is tried.
+        False if a known loss makes bets needless, or a few runs show that numbers cannot be shared.
+        If they cannot on a pair of the claim, `coupled` is set to False for all later pairs.
         """
         budget = self.session.budget
         in_time = budget.deadline_in(FIRST_PAIRS_TIME * budget.max_seconds)
@@ -265,9 +271,9 @@ class BettingAudit:
         return coupled
 
     def draw(self, status: PairState, size: int) -> list[Ints]:
-        """Draw a batch of pairs of outputs, and return the counts of its bins.
+        """Draw `size` pairs of outputs on a pair; return a table of counts for each binning.
 
-        Raises OutOfTime if the deadline has passed: runs of the batch may be too quick to see it.
+        Raises OutOfTime if the deadline has passed, and CannotCouple if shared numbers fail.
         """
         if not self.session.budget.has_time(self._deadline):
             raise OutOfTime
@@ -275,18 +281,21 @@ class BettingAudit:
         return draw_batch(*of_pair, size, self.key, MAX_FITTED_PAIRS, self._deadline)
 
     def look_at_first_batch(self, status: PairState) -> None:
-        """Set `refused` and the target of a pair by its first outputs."""
+        """Set `refused` and the target of a pair by its first outputs (`judge_first_outputs`)."""
         judge_first_outputs(self.session, self.queue, status)
 
     def fit(self, status: PairState) -> tuple[Detector, BetRecord]:
-        """Fit and return a detector on the outputs of a pair, and the counts of their bins.
+        """Fit and return a detector on the kept outputs of a pair, and the counts of their bins.
 
-        Raises OutOfTime if the deadline passes meanwhile.
+        Raises OutOfTime if the deadline passes meanwhile, and ClaimError as `_fit_and_check`.
         """
-        return self.session.budget.compute(partial(self._fit, status), self._deadline)
+        return self.session.budget.compute(partial(self._fit_and_check, status), self._deadline)
 
-    def _fit(self, status: PairState) -> tuple[Detector, BetRecord]:
-        """Do what `fit` does; raises ClaimError for a user's classifier that is unusable."""
+    def _fit_and_check(self, status: PairState) -> tuple[Detector, BetRecord]:
+        """Fit and return a detector without a time limit; see `fit`.
+
+        Raises ClaimError if the user's classifier or features fail, or look at several outputs.
+        """
         settings = self.session.settings
         table, on_d, about = outputs_to_learn(settings, status)
         fitted = fit_detector(table, on_d, about, self._rank, make_model_fitter(settings, about))
@@ -297,94 +306,95 @@ class BettingAudit:
     # What is known in the end
 
     @property
-    def caught(self) -> DetectionPower:
-        """The losses that would have been caught by now, with 95 % power, on the claim's pairs."""
+    def detection_power(self) -> DetectionPower:
+        """The losses that bets would have caught by now, with 95 % power, on the claim's pairs."""
         return find_detection_power(self.queue.seen_given, self.plan_bets())
 
     def plan_bets(self, times: float = 1.0) -> PlannedBets:
-        """Return the bets to expect on `times` times the outputs of the worst pair of inputs."""
+        """Return the bets to expect if the worst pair of inputs had `times` times its outputs."""
         alpha = self.share * self.session.budget.alpha
         pairs = times * outputs_on_worst_pair(self.queue)
         return PlannedBets(self.session.guarantee, pairs, alpha)
 
     def refit(self, state: PairState) -> None:
-        """Fit the detector of a pair anew, on all of its outputs, until the audit's deadline."""
+        """Fit the detector of a pair anew, until the audit's deadline; raise OutOfTime then."""
         self._deadline = self.session.budget.deadline
         self.loop.refit(state)
 
     def draw_more(self, state: PairState, size: int, deadline: Deadline) -> None:
-        """Draw `size` more pairs of outputs on a pair without bets, and fit its detector anew."""
+        """Draw `size` more pairs of outputs without bets, and refit; may raise OutOfTime."""
         self._deadline = deadline
         self.loop.draw(state, size)
         self.refit(state)
 
     @property
     def evidence(self) -> Evidence:
-        """The evidence of this run alone, for later ones."""
+        """The evidence of this run alone, for later runs of the same audit."""
         earned = math.log(self.share) + self.ledger.log_wealth - self.ledger.before
-        return Evidence(tuple(map(float, earned)), 1, 2 * self.drawn)
+        return Evidence(tuple(map(float, earned)), 1, 2 * self.draw_count)
 
     def learned_pairs(self) -> list[PairState]:
-        """Return the pairs inside the claim that have a detector.
+        """Return the pairs with a detector on which a violation counts for the verdict.
 
-        Where earlier runs refuted the claim, so that nothing was bet, detectors are fitted now.
+        If earlier runs refuted the claim, so that nothing was bet, fits detectors first.
         """
-        seen = [state for state in self.seen if not self.session.is_report_only(state.pair)]
+        seen = [s for s in self.sampled_pairs if not self.session.is_report_only(s.pair)]
         learned = [state for state in seen if state.binnings]
-        if learned or not self.refuted:
+        if learned or not self.is_refuted:
             return learned
         for state in seen:
             self.refit(state)
         return [state for state in seen if state.binnings]
 
     def rest_on_known_losses(self) -> None:
-        """Set `satisfied` if samples ended in bets on pairs of unknown loss, and none is broken.
+        """Set `satisfied` if real runs agree with the known losses and no pair looks broken.
 
-        A pass then rests on the known losses of all other pairs.
+        For audits whose samples ended in bets on pairs of unknown loss. A pass then rests on known
+        losses.
         """
         broken = any(
             self.queue.looks_broken(state)
             for state in self.queue.accepted_pairs
             if state.binnings and not self.session.is_report_only(state.pair)
         )
-        if not (self.refuted or self.satisfied or broken):
+        if not (self.is_refuted or self.satisfied or broken):
             self.satisfied = self.known.accepts_pass()
 
     @property
     def pool(self) -> Pool:
-        """The inputs, each with a few of its outputs."""
+        """The inputs, each with its first and last outputs."""
         return self.queue.pool
 
     @property
-    def seen(self) -> list[PairState]:
-        """The pairs that outputs were drawn on."""
+    def sampled_pairs(self) -> list[PairState]:
+        """The pairs of inputs that outputs were drawn on."""
         return [state for state in self.queue.seen if state.drawn]
 
     @property
-    def drawn(self) -> int:
-        """The number of pairs of outputs so far."""
-        return self.queue.drawn
+    def draw_count(self) -> int:
+        """The number of pairs of outputs drawn so far, on all pairs of inputs."""
+        return self.queue.draw_count
 
     @property
     def e_value(self) -> float:
-        """The e-value against the claim: what the share of alpha that was bet has become.
+        """The e-value against the claim: how often bets have multiplied their share of alpha.
 
-        The other share counts as lost, so it is an e-value of the whole audit. It is at least 1 /
-        alpha if the claim is refuted, whatever rounding does.
+        The other share counts as lost. At least 1 / alpha if the claim is refuted, in spite of
+        rounding; the e-value of earlier runs if they refuted the claim.
         """
         value = self.share * e_value(self.ledger.log_e_value)
         if self.refuted_before:  # perhaps by these very samples: they count once
             value = e_value(self.earlier.log_e_value)
-        return max(value, 1 / self.session.budget.alpha) if self.refuted else value
+        return max(value, 1 / self.session.budget.alpha) if self.is_refuted else value
 
     @property
     def p_value(self) -> float:
-        """The p-value of the claim, valid at any time; that of earlier runs if they refuted it."""
+        """The p-value of the claim, perhaps above 1; of earlier runs if they refuted the claim."""
         if self.refuted_before:
             return math.exp(-self.earlier.log_e_value)
         return self.ledger.p_value / self.share
 
     @property
-    def refuted(self) -> bool:
-        """True if the claim is refuted, by this run or by it and earlier ones."""
+    def is_refuted(self) -> bool:
+        """True if the claim is refuted, by earlier runs or by all runs together."""
         return self.refuted_before or self.ledger.is_refuted

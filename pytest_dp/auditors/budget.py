@@ -79,12 +79,12 @@ def start_watch() -> Stopwatch:
 
 
 def compute_within(seconds: float, function: Callable[[], T]) -> T:
-    """Run a function and return its value; raises OutOfTime after `seconds` seconds."""
+    """Run a function and return its value; raise OutOfTime if it takes longer than `seconds`."""
     return within(seconds, function)
 
 
 class Budget:
-    """The time, runs and alpha that an audit may spend, and what is left of them.
+    """The time, runs of the mechanism, and alpha that an audit may spend, and the rest of each.
 
     Time counts from the start of `watch`. Once the claim is refuted (`start_reporting`),
     `shown_runs` is the number of runs that show the violation, and `report_deadline` is the time at
@@ -103,41 +103,41 @@ class Budget:
     # Samples
 
     @property
-    def used(self) -> int:
+    def runs_used(self) -> int:
         """The number of runs so far, with traced runs and replays, on which nothing is bet."""
         return self._sampler.runs + self._sampler.looked
 
     @property
-    def left(self) -> int:
-        """The number of runs that are left."""
-        return self.max_samples - self.used
+    def runs_left(self) -> int:
+        """The number of runs that are left; negative if more were made than allowed."""
+        return self.max_samples - self.runs_used
 
     @property
     def to_test(self) -> int:
-        """The number of runs left for a test, without those kept to confirm a violation."""
-        return max(int(self.left - min(self._reserve, MAX_CONFIRMING_RUNS)), 0)
+        """The number of runs left for a test, without the runs that confirm a violation; or 0."""
+        return max(int(self.runs_left - min(self._reserve, MAX_CONFIRMING_RUNS)), 0)
 
     @property
     def _reserve(self) -> float:
-        """The number of runs that are kept to count and confirm a violation."""
+        """The number of runs kept to count and confirm a violation; not whole."""
         least = min(MIN_CONFIRMING_RUNS, self.max_samples / 7)
         return max(RESERVE * self.max_samples, least)
 
     def most_bet(self, for_outside: float = 0.0) -> float:
-        """Return the number of runs in all at which bets end.
+        """Return the number of runs of the whole audit at which bets end; not whole.
 
-        The share `for_outside` of the samples is kept for pairs outside of the declared inputs.
+        Keeps the share `for_outside` of the samples for pairs outside of the declared inputs.
         """
         return (1 - for_outside) * self.max_samples - self._reserve
 
     def limit_samples(self, most: int) -> None:
-        """Set `max_samples` to `most` if it is larger than that."""
+        """Set `max_samples` to `most` if it is larger."""
         self.max_samples = min(self.max_samples, most)
 
     def runs_in_time(self, share: float, *, quickest: bool = False) -> float:
-        """Return the number of runs that fit into a share of the time left; infinite before any.
+        """Return how many runs fit into a share of the time left; infinite before the first run.
 
-        By the mean time of a run, or by that of the `quickest` one.
+        Counts with the mean time of a run, or with that of the `quickest` run.
         """
         sampler = self._sampler
         cost = sampler.quickest_run if quickest else sampler.seconds_a_run or 0.0
@@ -145,8 +145,8 @@ class Budget:
 
     @property
     def most_outside(self) -> float:
-        """The number of runs in all at which bets on pairs outside of the declared inputs end."""
-        return self.used + OUTSIDE_SHARE * self.max_samples
+        """The number of runs of the audit at which bets outside of the declared inputs end."""
+        return self.runs_used + OUTSIDE_SHARE * self.max_samples
 
     # Time
 
@@ -162,11 +162,11 @@ class Budget:
         return f"{1e3 * cost:.2g} ms" if cost < 0.0995 else f"{cost:.2g} s"
 
     def deadline_in(self, seconds: float) -> Deadline:
-        """Return a deadline that many seconds from now."""
+        """Return a deadline `seconds` seconds from now."""
         return Deadline(seconds)
 
     def bets_deadline(self) -> Deadline:
-        """Return the deadline of bets, after which there is time to show a violation."""
+        """Return the deadline of bets, which leaves a tenth of the time to show a violation."""
         return self.deadline.with_reserve(1 - RESERVE)
 
     def has_time(self, deadline: Deadline, runs: float = 0.0) -> bool:
@@ -177,25 +177,25 @@ class Budget:
     def compute(self, function: Callable[[], T], deadline: Deadline, share: float = 1.0) -> T:
         """Run a function and return its value.
 
-        Raises OutOfTime after a share of the time until the deadline.
+        Raises OutOfTime after the share `share` of the time until the deadline.
         """
         return within(share * deadline.remaining(), function)
 
     def conclude(self, function: Callable[[], T]) -> T:
         """Run a function that describes a verdict, and return its value.
 
-        Raises OutOfTime once the time of the audit, with its overtime, is up.
+        Raises OutOfTime once the time of the audit and its overtime are up.
         """
         return within(self.seconds_to_conclude, function)
 
     @property
     def seconds_to_conclude(self) -> float:
-        """Seconds left of the time of the audit, with its overtime."""
+        """Seconds left of the time of the audit and its overtime; negative afterwards."""
         return self._end.remaining()
 
     @property
     def seconds_before_limit(self) -> float:
-        """Seconds left of `max_seconds`, without overtime."""
+        """Seconds left of `max_seconds`, without overtime; negative afterwards."""
         return self.max_seconds - self._end.spent()
 
     # A violation, from when the claim is refuted
@@ -209,7 +209,7 @@ class Budget:
 
     @property
     def seconds_to_report(self) -> float:
-        """Seconds until `report_deadline`; all that are left if the claim is not refuted."""
+        """Seconds until `report_deadline`; `seconds_to_conclude` if the claim is not refuted."""
         if self.report_deadline is None:
             return self.seconds_to_conclude
         return self.report_deadline.remaining()
@@ -219,8 +219,8 @@ class Budget:
     ) -> Deadline:
         """Return the deadline of a step that confirms a violation by `runs` runs.
 
-        The step has the seconds until `report_deadline`, or all that are left if `at_most_end`; in
-        any case those that the runs should take. `more` seconds are added.
+        The step lasts until `report_deadline`, or until the overtime ends if `at_most_end`; at
+        least as long as the runs should take, and 0.25 s. `more` seconds are added.
         """
         least = max(runs * (self._sampler.seconds_a_run or 0.0), MIN_SECONDS)
         seconds = self.seconds_to_conclude if at_most_end else self.seconds_to_report
@@ -232,14 +232,14 @@ class Budget:
 
     @property
     def seconds_to_explain(self) -> float:
-        """Seconds that one explainer may take to find the lines that leak."""
+        """Seconds that one explainer may take to find leaking lines: 3 at most, 0.1 at least."""
         left = max(self.seconds_to_report, min(QUIET_SECONDS, self.seconds_before_limit))
         return min(BLAME_SECONDS, max(left, MIN_BLAME_SECONDS))
 
     def refuse_hung(self, out: OutOfTime) -> None:
         """Raise MechanismError if time was up because the mechanism does not return.
 
-        `out` then has the place in its code; else nothing is done.
+        `out.stack` then has the place in its code. Otherwise does nothing.
         """
         if out.stack:
             raise MechanismError(

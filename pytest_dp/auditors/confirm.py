@@ -66,18 +66,18 @@ ADVICE = (
 def confirm_finding(session: Session, finding: AuditFinding) -> AuditFinding:
     """Run copies of the mechanism on a violation; return the finding, or an inconclusive one.
 
-    A finding without a violation is returned as it is. Raises DependentRuns if runs of copies that
-    start afresh depend on each other, or differ from those of the mechanism itself. Methods that
-    run the mechanism once need no confirmation: they do not compare runs.
+    A finding without a violation, or of a method that runs the mechanism once, is returned as it
+    is. A violation outside of the declared inputs that is not confirmed is dropped with a note.
+    Raises DependentRuns if runs depend on earlier runs or on where they started.
     """
     finding = replace(finding, result=_confirm_result(session, finding))
-    return finding if finding.beyond is None else _with_confirmed_beyond(session, finding)
+    return finding if finding.beyond is None else _confirm_beyond(session, finding)
 
 
-def _with_confirmed_beyond(session: Session, finding: AuditFinding) -> AuditFinding:
+def _confirm_beyond(session: Session, finding: AuditFinding) -> AuditFinding:
     """Confirm the violation outside of the declared inputs; return the finding, without it if not.
 
-    A note then says why.
+    A note then gives the reason, which may be a MechanismError.
     """
     assert finding.beyond is not None
     try:
@@ -95,13 +95,14 @@ def _with_confirmed_beyond(session: Session, finding: AuditFinding) -> AuditFind
 
 
 class KeptOutside(CannotCopy):
-    """Raised if all starts may take their answers from one place: a file, or another process."""
+    """An error if all starts may take their answers from one place: a file, or another process."""
 
 
 def _confirm_result(session: Session, finding: AuditFinding) -> AuditResult:
     """Run copies of the mechanism on a violation; return its result, or an inconclusive one.
 
-    Raises DependentRuns as `confirm_finding`.
+    Inconclusive if answers may be kept outside of the mechanism, or time is up. Without copies, the
+    order of runs decides, and a note is added. Raises DependentRuns.
     """
     result, sampler, budget = finding.result, session.sampler, session.budget
     if not result.violated or not session.method.repeats:
@@ -133,11 +134,11 @@ def _confirm_result(session: Session, finding: AuditFinding) -> AuditResult:
 
 
 def _confirm_by_starts(pair: BrokenPair, example: Counterexample | None) -> str:
-    """Run starts of the mechanism to confirm a violation; return "" if they do.
+    """Run copies, or else processes, of the mechanism; return "" if they confirm the violation.
 
-    Return a reason if the mechanism cannot be started afresh. Raises OutOfTime if time is up,
-    KeptOutside if all starts may take their answers from one place, and DependentRuns if runs
-    depend on each other.
+    Return the reason if it cannot be started afresh. Raises OutOfTime if time is up, KeptOutside if
+    all starts may take their answers from one place, and DependentRuns if runs depend on each
+    other.
     """
     sampler = pair.sampler
     pristine = sampler.call.pristine
@@ -167,8 +168,8 @@ def _confirm_by_starts(pair: BrokenPair, example: Counterexample | None) -> str:
 def _confirm_by_order(pair: BrokenPair, why: str) -> int:
     """Run a mechanism that cannot be restarted; return how many runs look independent in order.
 
-    Raises KeptOutside if they do not look independent, with the reason `why` it cannot be
-    restarted, and OutOfTime if time is up.
+    Raises KeptOutside if they do not; its message begins with `why`, the reason against a restart.
+    Raises OutOfTime if time is up.
     """
     outputs = outputs_alone(pair)
     if dependent := run_dependence(outputs, pair.event):
@@ -177,7 +178,7 @@ def _confirm_by_order(pair: BrokenPair, why: str) -> int:
 
 
 def _withdraw_violation(session: Session, result: AuditResult, why: str) -> AuditResult:
-    """Return an inconclusive result in place of a violation, and note that it is not confirmed."""
+    """Return an inconclusive result in place of a violation, and note `why` it is not confirmed."""
     reason = (
         "looks violated, but an answer that is drawn once and then repeated would look the same, "
         f"and the mechanism could not be restarted: {why}"
@@ -213,20 +214,24 @@ def _refuse_dependent(pair: BrokenPair, starts: Starts, hits: int, runs: int) ->
     Also if the event is likelier, or rarer, than in the counts of the violation: `hits` of `runs`.
     """
     if why := start_dependence(starts, pair.event) or order_dependence(starts, pair.event):
-        _refuse(pair, why)
+        _raise_dependent(pair, why)
     if not isinstance(pair.event, Event) or not runs:
         return
     table = tabulate(join_outputs(starts))
     again, total = int(pair.event.mask(table).sum()), len(table)
     if count_tests.fisher_p_value((hits, again), (runs, total)) < NOT_IID:
         before, after = f"{hits:,} of {runs:,} runs", f"{again:,} of {total:,} of fresh copies"
-        _refuse(pair, f"{pair.event} held in {before}, and in {after}")
+        _raise_dependent(pair, f"{pair.event} held in {before}, and in {after}")
 
 
 def _refuse_kept_outside(
     pair: BrokenPair, both: Sequence[Starts], files: Sequence[str], deadline: Deadline
 ) -> None:
-    """Raise KeptOutside if answers may come from another process, or a file that was written."""
+    """Raise KeptOutside if answers may come from another process, or a file that was written.
+
+    `both` are the outputs of starts, by input; `files` were opened meanwhile. Runs the mechanism
+    again to see what it writes.
+    """
     sampler = pair.sampler
     asked = {*files, *(sampler.origin.files if sampler.origin else ())}
     if ASKED in asked:
@@ -246,26 +251,25 @@ def _refuse_kept_outside(
 def _refuse_kept_elsewhere(pair: BrokenPair) -> None:
     """Run starts of other kinds; raise DependentRuns if state is kept where copies do not reach.
 
-    That is state that an earlier audit left, values that an import draws, and state of libraries or
-    the environment. Processes that all draw the same values, from a generator that nobody could
-    seed, are no evidence.
+    Such state is left by an earlier audit, drawn at an import, or held by libraries or the
+    environment. Processes that all give equal outputs are no evidence.
     """
     sampler = pair.sampler
     for before in filter(None, (sampler.before_all(), sampler.before_all(forks=True))):
         for item in pair.inputs:
             starts = outputs_before(pair, before, item)
             if len(starts) > 1 and (why := start_dependence(starts, pair.event)):
-                _refuse(pair, f"before an earlier audit, {why}")
+                _raise_dependent(pair, f"before an earlier audit, {why}")
     if why := import_dependence(pair):
-        _refuse(pair, why)
+        _raise_dependent(pair, why)
     for starts in [] if sampler.forks else outputs_of_processes(pair):
         differ = len({tuple(map(safe_repr, outputs)) for outputs in starts}) > 1
         if differ and (why := start_dependence(starts, pair.event)):
-            _refuse(pair, why)
+            _raise_dependent(pair, why)
 
 
-def _refuse(pair: BrokenPair, seen: str) -> Never:
-    """Raise DependentRuns with the symptom `seen`, and advice on what to claim instead."""
+def _raise_dependent(pair: BrokenPair, seen: str) -> Never:
+    """Raise DependentRuns with the symptom `seen`, and advice on a function to claim instead."""
     raise DependentRuns(
         f"{pair.sampler.name} keeps something from run to run, so there is no verdict on "
         f"privacy: {seen}. An answer that is drawn once and then repeated keeps its claim, but "

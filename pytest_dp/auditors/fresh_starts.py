@@ -82,7 +82,7 @@ OVER_LIMIT = 1_000
 
 @dataclass(frozen=True, slots=True)
 class BrokenPair:
-    """A pair of inputs and an event by which a claim was refuted, which are to be run again."""
+    """A pair of inputs and an event by which a claim was refuted, to be run again."""
 
     sampler: Sampler
     budget: Budget
@@ -91,21 +91,21 @@ class BrokenPair:
     """None if there was no time to choose one."""
 
     def note_few(self, done: int, planned: int, what: str) -> None:
-        """Add a note that time was up when `done` of `planned` copies, or the like, had run."""
+        """Add a note that time was up when `done` of `planned` copies, or other runs, had ended."""
         self.sampler.note(f"time was up when {done:,} of {planned:,} {what} had confirmed it")
 
 
 def outputs_of_copies(pair: BrokenPair, deadline: Deadline) -> list[Starts]:
     """Run copies of the mechanism on both inputs in turn; return the outputs of each, by input.
 
-    Forked processes take the place of copies that cannot be made. Adds a note if time ends it.
-    Raises CannotCopy if there are no copies, or if processes draw the same values, and OutOfTime if
-    time is up before there are enough copies.
+    Forked processes replace copies that cannot be made. Adds a note if time ends it. Raises
+    CannotCopy if there are neither, or if processes draw the same values, and OutOfTime if time is
+    up before there are enough copies.
     """
     sampler, budget = pair.sampler, pair.budget
     copies, runs = MAX_STARTS, FORKED_RUNS // MAX_STARTS
     if not sampler.forks:  # a few runs too many are better than red for answers that are kept
-        total = int(np.clip(budget.left // 3, MIN_COPIED, COPIED_RUNS))
+        total = int(np.clip(budget.runs_left // 3, MIN_COPIED, COPIED_RUNS))
         copies, runs = total // RUNS_A_COPY, RUNS_A_COPY
     starts: list[Starts] = [[] for _ in pair.inputs]
     soon = budget.confirming_deadline(LEAST_COPIES * 2 * runs)
@@ -134,15 +134,18 @@ def outputs_of_copies(pair: BrokenPair, deadline: Deadline) -> list[Starts]:
 
 
 def _are_enough(starts: list[Starts]) -> bool:
-    """Return whether copies are enough to confirm a violation where there is no time for more."""
+    """Return whether copies are enough to confirm a violation if there is no time for more.
+
+    Two are, or eight if their answers repeat, or may do so by chance. `starts` are by input.
+    """
     is_kept = any(repeat_own_answers(some) or may_repeat_by_chance(some) for some in starts if some)
     return len(starts[0]) >= (MIN_COPIES if is_kept else LEAST_COPIES)
 
 
 def outputs_before(pair: BrokenPair, before: Subject, item: Input) -> Starts:
-    """Run starts of the mechanism as `before` earlier audits; return their outputs on an input.
+    """Run the mechanism as `before` an earlier audit; return the outputs on an input, by start.
 
-    Fewer, or none, if it cannot be copied or time is up.
+    Fewer starts, or none, if the mechanism cannot be copied or time is up.
     """
     starts = Starts()
     deadline = pair.budget.confirming_deadline(LEAST_RUNS)
@@ -156,10 +159,10 @@ def outputs_before(pair: BrokenPair, before: Subject, item: Input) -> Starts:
 def outputs_of_processes(pair: BrokenPair) -> list[Starts]:
     """Run processes in the state before the audit; return their outputs, by input.
 
-    Empty if they cannot run the mechanism, which always raises there: it may lack what was set up
-    in this process. Adds a note if time ends it.
+    [] if none can be made, or one always raises: it may lack what was set up in this process. Adds
+    a note if time ends it.
     """
-    left = pair.budget.left
+    left = pair.budget.runs_left
     processes = min(max(left // (2 * RUNS_A_COPY), MIN_PROCESSES), MAX_STARTS)
     runs = max(min(PROCESS_RUNS, left // (2 * processes)), RUNS_A_COPY)
     deadline = pair.budget.confirming_deadline(4 * runs)
@@ -178,13 +181,12 @@ def outputs_of_processes(pair: BrokenPair) -> list[Starts]:
 
 
 def import_dependence(pair: BrokenPair) -> str:
-    """Import the module anew several times; return why its outputs depend on the import, or "".
+    """Import the module anew several times; return why outputs depend on the import, or "".
 
-    Noise that a secret decides which was drawn at the import is the same in all copies and forks,
-    whatever is added to it in each run. Where the same random numbers give the same outputs after
-    another import, nothing was drawn then; unless outputs never change, as coins of two imports
-    often fall alike: these are imported so often that fair coins fall alike with chance alpha at
-    most. Code that reads no values, and code of no module, has nothing from an import.
+    "" if equal random numbers give equal outputs after imports, as nothing was drawn at them.
+    Outputs that never vary need more imports, so that fair coins fall alike with chance alpha at
+    most. "" as well for code that reads no values, and where each start was an import. Notes are
+    added if modules cannot be imported, or time is up.
     """
     sampler, budget = pair.sampler, pair.budget
     if not sampler.reads_data or sampler.imports:
@@ -211,11 +213,11 @@ def import_dependence(pair: BrokenPair) -> str:
             sampler.note(f"noise that is drawn at an import would not be noticed, as {reason}")
     except OutOfTime:
         sampler.note("time was up during a new import of the module to confirm the violation")
-    whys = () if replayed else map(partial(_import_of, pair), zip(here, *drawn, strict=True))
+    whys = () if replayed else map(partial(_compare_imports, pair), zip(here, *drawn, strict=True))
     return next(filter(None, whys), "")
 
 
-def _import_of(pair: BrokenPair, imports: Sequence[Outputs]) -> str:
+def _compare_imports(pair: BrokenPair, imports: Sequence[Outputs]) -> str:
     """Return why outputs on one input depend on the import, given those of each; "" if not."""
     fewest = min(map(len, imports))
     why = start_dependence([outputs[:fewest] for outputs in imports], pair.event)
@@ -229,7 +231,7 @@ def outputs_alone(pair: BrokenPair) -> tuple[Outputs, Outputs]:
     Adds a note if time ends it; raises OutOfTime if there was no time for `MIN_ALONE` runs.
     """
     deadline = pair.budget.confirming_deadline(2 * MIN_ALONE)
-    wanted, runs = min(MAX_ALONE, max(pair.budget.left // 2, OVER_LIMIT)), 0
+    wanted, runs = min(MAX_ALONE, max(pair.budget.runs_left // 2, OVER_LIMIT)), 0
     parts: tuple[list[Outputs], list[Outputs]] = ([], [])
     try:
         while runs < wanted:

@@ -88,14 +88,14 @@ def count_witness(
 ) -> HeldOutCounts | None:
     """Draw `total` held-out samples, half of them on each input, and count the event of a witness.
 
-    None if there is not one sample for each input. For a claim that is `refuted`, batches grow:
-    if time is up, the finished batches count with a small share of alpha, and a note says so.
-    Raises OutOfTime if there is no time for the first batch.
+    None if there is not one sample for each input. For a claim that is `refuted`, batches grow: if
+    time is up, the finished batches count with a small share of alpha, and a note says so. Raises
+    OutOfTime if there is no time for the first batch, or the mechanism hangs.
     """
     runs = total // 2
     if runs < 1:
         return None
-    budget, tally = session.budget, _tally(session.budget, witness)
+    budget, tally = session.budget, _make_tally(session.budget, witness)
     ends = _batch_ends(runs) if refuted else [runs]
     groups: tuple[list[Ints], list[Ints]] = ([], [])
     share = 1 - SHARE_OF_FEW if len(ends) > 1 else 1.0
@@ -104,7 +104,7 @@ def count_witness(
         try:
             if number and not budget.has_time(deadline, 2 * (end - start)):
                 raise OutOfTime  # noqa: TRY301
-            draws = _draws(pool, witness, end - start, number)
+            draws = _request_batch(pool, witness, end - start, number)
             counted = session.sampler.measure(draws, tally, deadline)
         except OutOfTime as out:
             if not number or out.stack:
@@ -125,7 +125,7 @@ def count_witness(
 
 
 def _batch_ends(runs: int) -> list[int]:
-    """Return the growing numbers of samples on each input at which batches end, up to `runs`."""
+    """Return the numbers of samples on each input at which batches end, up to `runs`."""
     few, ends = MIN_SHOWN_RUNS // 2, []
     while few < runs:
         ends.append(few)
@@ -133,8 +133,8 @@ def _batch_ends(runs: int) -> list[int]:
     return [*ends, runs]
 
 
-def _draws(pool: Pool, witness: Witness, size: int, number: int) -> list[SampleRequest]:
-    """Return requests for a batch of `size` samples on each input."""
+def _request_batch(pool: Pool, witness: Witness, size: int, number: int) -> list[SampleRequest]:
+    """Return requests for a batch of `size` samples on each input, the likelier input first."""
     batch = (number,) * (number > 0)
     return [
         SampleRequest(pool.inputs[i], size, (Purpose.TEST, i, side, *batch))
@@ -142,7 +142,7 @@ def _draws(pool: Pool, witness: Witness, size: int, number: int) -> list[SampleR
     ]
 
 
-def _tally(budget: Budget, witness: Witness) -> Tally:
+def _make_tally(budget: Budget, witness: Witness) -> Tally:
     """Return a tally of the event of a witness, with bars if there is time to place them."""
 
     def designed() -> Bars:
@@ -158,7 +158,7 @@ def _tally(budget: Budget, witness: Witness) -> Tally:
 def _count_hits(seed: int, witness: Witness, sums: list[Ints]) -> Counts:
     """Return the counts of the event of a witness, given the sums of a `Tally` on each input.
 
-    Each output at the threshold of an attack counts with the probability `Attack.tie`.
+    Outputs at the threshold of an attack count at random, with probability `Attack.tie` each.
     """
     coins = np.random.default_rng(stream(seed, Purpose.TEST, len(sums)))
     tie = witness.event.tie if isinstance(witness.event, Attack) else 0.0
@@ -170,7 +170,8 @@ def _count_hits(seed: int, witness: Witness, sums: list[Ints]) -> Counts:
 def _varying_shares(groups: list[Ints]) -> tuple[float, ...]:
     """Return the shares of runs in the event by batch, if they differ by more than chance.
 
-    Empty if they do not. `groups` are counts of chunks on each input, shape (chunks, counts).
+    () if they do not. `groups` are counts of chunks on each input, shape (chunks, counts); the
+    first input on which shares differ is returned.
     """
     for group in groups:
         for hits in (group[:, 1], group[:, 2], group[:, 1] + group[:, 2]):
@@ -181,7 +182,7 @@ def _varying_shares(groups: list[Ints]) -> tuple[float, ...]:
 
 
 def check_independent(name: str, witness: Witness, tested: HeldOutCounts) -> None:
-    """Raise DependentRuns if the runs that were counted were not independent."""
+    """Raise DependentRuns if the event's share differs between stretches of the counted runs."""
     if tested.varying_shares:
         shown = ", ".join(f"{100 * share:.0f} %" for share in tested.varying_shares[:6])
         raise DependentRuns(
@@ -196,15 +197,15 @@ def check_independent(name: str, witness: Witness, tested: HeldOutCounts) -> Non
 def bound_by_counts(
     guarantee: Guarantee, alpha: float, tested: HeldOutCounts, proof: type[EventTest] = EventTest
 ) -> Bound:
-    """Return the bounds by counts, with confidence 1 - `alpha`, less if they have a share of it."""
+    """Return the bounds on the loss, by `proof`, with confidence ``1 - alpha * tested.share``."""
     return proof(guarantee).bound(tested.counts, tested.share * alpha)
 
 
 def movement_sentence(screened: Screened, guarantee: Guarantee) -> str:
     """Return a sentence on how far one record moves the answer, and how far the noise covers.
 
-    "" if that is not known, if it is less than `MIN_TIMES` the claim, and for claims of other
-    parameters than eps and mu, whose noise covers its scale times the claim.
+    "" if that is not known, below `MIN_TIMES` the claim, or of several numbers; and for claims of
+    other parameters than eps and mu, whose noise covers its scale times the claim.
     """
     finite = [moved.movement for moved in screened.largest if moved.movement.loss < math.inf]
     if guarantee.parameter not in ("eps", "mu") or not finite:
@@ -222,7 +223,7 @@ def movement_sentence(screened: Screened, guarantee: Guarantee) -> str:
 
 
 def describe_attack(bound: Bound, witness: Witness) -> str:
-    """Return as text the event, its counts, and the interval of the loss that they show."""
+    """Return as text the event, its counts, and the interval of the loss that the counts show."""
     loss = bound.guarantee.text_of_range(*(f"{end:.3g}" for end in bound.loss))
     return f"{describe_counts(bound.counts, witness)}; {loss}"
 
@@ -242,8 +243,9 @@ def counterexample(
 ) -> Counterexample:
     """Return the counterexample of a witness, with diagnoses by its counts.
 
-    `bound` has no counts if no effort was left for held-out runs. `before` are the counts of the
-    event among the outputs that were bet on.
+    `bound` has no counts if no effort was left for held-out runs. `before` are counts of the event
+    among outputs that were bet on; diagnoses use them if too few held-out runs would seem to say
+    "never".
     """
     guarantee, counts = bound.guarantee, bound.counts
     event: Any = witness.event
@@ -271,10 +273,10 @@ def counterexample(
 
 
 def error_rates_of(joint: Floats, sign: int) -> Points:
-    """Return the rates of false positives and negatives at every threshold of a score.
+    """Return the rates of false positives and false negatives at every threshold of a score.
 
-    `joint` are counts of pairs of bins of the score, D first. The attack points to D if `sign` is
-    above 0, else to D'.
+    `joint` are counts of pairs of bins of the score, D first, shape (width, width). A positive
+    `sign` is of an attack that points to D, a negative one to D'.
     """
     above1, above2 = (
         np.concatenate([[0.0], np.cumsum(joint.sum(axis)[::-1])]) / joint.sum() for axis in (1, 0)
@@ -285,7 +287,7 @@ def error_rates_of(joint: Floats, sign: int) -> Points:
 
 
 def add_error_rates(pictures: Pictures, witness: Witness) -> Pictures:
-    """Return the pictures with the error rates of all thresholds of the score that was learned."""
+    """Return the pictures with the error rates of the learned score, if one was learned."""
     joint = witness.state.record.joint
     return replace(pictures, attack=error_rates_of(joint[0], witness.sign)) if joint else pictures
 
@@ -298,9 +300,10 @@ def make_pictures(bound: Bound, tested: HeldOutCounts, *, violated: bool) -> Pic
     c1, n1, c2, n2 = bound.counts.four
     (low1, high1), (low2, high2) = bound.intervals
     positives, negatives = (low2, c2 / n2, high2), (1 - high1, 1 - c1 / n1, 1 - low1)
-    return Pictures(event=(_interval(positives), _interval(negatives)), outputs=drawn)
+    return Pictures(event=(_round_interval(positives), _round_interval(negatives)), outputs=drawn)
 
 
-def _interval(ends: Iterable[float]) -> Interval:
+def _round_interval(ends: Iterable[float]) -> Interval:
+    """Return the ends of an interval and its middle, rounded for drawing."""
     low, middle, high = map(round_for_drawing, ends)
     return low, middle, high

@@ -47,10 +47,10 @@ Starts = list[Outputs]
 
 
 def binary_events(table: Table, event: Any) -> Iterator[Bools]:
-    """Yield masks of outputs, shape (n,): those in the event, then for each place of the outputs.
+    """Yield masks of outputs, shape (n,): of the event, then of values at each place.
 
-    At a place, the numbers above the median, and the most frequent category. An `event` that is
-    neither an `Event` nor an `Attack` is left out.
+    At a place, these are the numbers above the median, and the most frequent category. An `event`
+    that is neither an `Event` nor an `Attack` is left out.
     """
     if isinstance(event, Event):
         yield event.mask(table)
@@ -70,7 +70,7 @@ def binary_events(table: Table, event: Any) -> Iterator[Bools]:
 
 def start_dependence(starts: Starts, event: Any) -> str:
     """Return a reason why outputs depend on which start they came from; "" if none is seen."""
-    table, start = tabulate(join_outputs(starts)), _numbers_of(starts)
+    table, start = tabulate(join_outputs(starts)), _start_numbers(starts)
     keeps = repeat_own_answers(starts) and not may_repeat_by_chance(starts)
     if keeps or count_tests.p_value_of_repeats(hashes(table), start) < NOT_IID:
         return f"it repeats what it gave before ({examples_of(starts)})"
@@ -92,14 +92,15 @@ def order_dependence(starts: Starts, event: Any) -> str:
     return next(filter(None, whys), "")
 
 
-def _numbers_of(starts: Starts) -> Ints:
+def _start_numbers(starts: Starts) -> Ints:
+    """Return the number of the start of each output, for all outputs in one row."""
     return np.repeat(np.arange(len(starts)), len(starts[0]))
 
 
 def _compare_groups(inside: Bools, group: Ints, what: str) -> str:
     """Return a phrase if outputs are more often in an event in some groups than in others, else "".
 
-    `inside` says which outputs are in the event, `group` the number of the group of each.
+    `inside` marks the outputs in the event; `group` is the number of each output's group.
     """
     sizes = np.bincount(group)
     hits = np.bincount(group, inside).astype(np.int64)
@@ -115,7 +116,7 @@ def examples_of(starts: Starts) -> str:
 
 
 def repeat_own_answers(starts: Starts) -> bool:
-    """Return whether each start gave a single answer again and again, and two starts differ."""
+    """Return whether each start gave one answer again and again, and two starts differ."""
     texts = [{safe_repr(output) for output in start} for start in starts]
     return max(map(len, texts)) == 1 < len(set().union(*texts))
 
@@ -129,9 +130,8 @@ def may_repeat_by_chance(starts: Starts) -> bool:
 def draw_same_values(starts: Starts) -> bool:
     """Return whether processes draw the same values, as forks of a reserve of random bytes do.
 
-    Compiled code may keep such a reserve. The n-th outputs of many processes are then one value,
-    which is rare among all other outputs. The chance of that is bounded by the share of the value
-    among the other outputs, counted with one more, for each of the values.
+    The n-th outputs of many processes are then one value, which is rare among all other outputs.
+    Its share there bounds the chance of that.
     """
     texts = np.array([[safe_repr(out) for out in start[:COMPARED_RUNS]] for start in starts])
     for run, here in enumerate(texts.T):
@@ -147,14 +147,16 @@ def draw_same_values(starts: Starts) -> bool:
 def run_dependence(outputs: tuple[Outputs, Outputs], event: Any) -> str:
     """Return why runs on two inputs, in their order, do not look independent; "" if they do.
 
-    Each check counts if its p-value is below `NOT_IID`.
+    Looks for constant and repeated answers, drifts, and runs that depend on earlier ones.
     """
     tables = tuple(map(tabulate, outputs))
     if all(_is_event_constant(table, event) for table in tables):
         return "each input always got the same answer"
     for table, other in (tables, tables[::-1]):
         for place in table.places:
-            repeated = _share_of_repeats(_numbers(table, place), _numbers(other, place))
+            repeated = _share_of_repeats(
+                _finite_numbers(table, place), _finite_numbers(other, place)
+            )
             if repeated > MAX_REPEATED:
                 return f"{100 * repeated:.0f} % of its answers repeat an earlier one to all digits"
         for inside in binary_events(table, event):
@@ -167,13 +169,13 @@ def run_dependence(outputs: tuple[Outputs, Outputs], event: Any) -> str:
 
 
 def _is_event_constant(table: Table, event: Any) -> bool:
-    """Return whether all runs agree on the event; on all of the output if there is no event."""
+    """Return whether all runs agree on the event; on every binary event if there is none."""
     events = list(binary_events(table, event))
     return all(inside.all() or not inside.any() for inside in (events[:1] if event else events))
 
 
-def _numbers(table: Table, place: str) -> Floats:
-    """Return the finite numbers at a place of outputs; empty if the place is in none of them."""
+def _finite_numbers(table: Table, place: str) -> Floats:
+    """Return the finite numbers at a place of outputs; empty if no output has the place."""
     if place not in table.places:
         return np.empty(0)
     numbers, codes = table.leaf(place)
@@ -184,8 +186,8 @@ def _numbers(table: Table, place: str) -> Floats:
 def _share_of_repeats(values: Floats, others: Floats) -> float:
     """Return the share of numbers that repeat an earlier one to all digits, as no fresh noise does.
 
-    Without short numbers, fractions of powers of two, and `others`: numbers that come on the other
-    input too may be among a few possible ones.
+    Short numbers, fractions of powers of two, and numbers in `others`, which come on the other
+    input too, do not count: they may be among a few possible ones.
     """
     found, counts = np.unique(values[~np.isin(values, others)], return_counts=True)
     again = (counts > 1) & (found * GRID != np.round(found * GRID))

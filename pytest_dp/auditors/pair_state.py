@@ -72,7 +72,7 @@ class Pool:
         self._alive: list[Any] = []  # so that nothing else gets the id of what was added
 
     def add(self, data: Any) -> int:
-        """Add an input if it is new, and return its position."""
+        """Add an input unless an equal one is there, and return its position."""
         item = Input(data)
         key = item.frozen if item.frozen is not None else id(data)
         if key not in self._position:
@@ -82,7 +82,7 @@ class Pool:
         return self._position[key]
 
     def add_outputs(self, which: int, table: Table) -> None:
-        """Keep a batch of outputs on the input at a position as its last one, and count them."""
+        """Keep a batch of outputs as the last one on the input at a position, and count them."""
         self.first.setdefault(which, table)
         self.last[which] = table
         self.runs += len(table)
@@ -103,9 +103,10 @@ def note_left_out(sampler: Sampler, tried: int, total: int) -> None:
 
 
 def raise_if_nothing_returned(sampler: Sampler, pool: Pool, first: Any, examples: Any) -> None:
-    """Raise MechanismError if no run of the mechanism has returned.
+    """Raise MechanismError if no run of the mechanism has returned an output.
 
-    The message has the error on the `first` input, and advice by the `examples` of the claim.
+    The message has the error on the `first` input, and advice by the `examples` of the claim. If
+    the mechanism worked before the audit, the message says that it may be used up.
     """
     if pool.returned:
         return
@@ -124,10 +125,10 @@ def raise_if_nothing_returned(sampler: Sampler, pool: Pool, first: Any, examples
 
 
 def note_constant_outputs(sampler: Sampler, pool: Pool, *, by_features: bool) -> bool:
-    """Add notes on outputs that are constant or cannot be read; return whether they are constant.
+    """Add notes on outputs that are constant, unreadable or cut; return whether they are constant.
 
-    Outputs that cannot be read count as constant, unless a function of the user's reads them
-    (`by_features`).
+    Unreadable outputs are not constant if a function of the user's reads them (`by_features`), nor
+    are outputs that vary, or a single output.
     """
     unreadable = describe_unreadable(pool)
     if any(map(is_cut, _first_outputs(pool).raw)):
@@ -143,12 +144,12 @@ def note_constant_outputs(sampler: Sampler, pool: Pool, *, by_features: bool) ->
     if pool.varies or pool.runs < 2:
         return False
     if not unreadable:
-        sampler.note(_constant(pool), hinders=True)
+        sampler.note(_describe_constant(pool), hinders=True)
     return True
 
 
-def _constant(pool: Pool) -> str:
-    """Return a note on outputs that never vary: the likely cause, and what to do."""
+def _describe_constant(pool: Pool) -> str:
+    """Return a note on outputs that never vary: the likely cause, and a remedy."""
     value = _first_outputs(pool).raw[0]
     hint = "is a return missing?" if value is None else "missing noise, a fixed seed or a cache?"
     return advice_on_empty(pool) or f"returned the same value in all {pool.runs:,} runs: {hint}"
@@ -170,14 +171,14 @@ def advice_on_empty(pool: Pool) -> str:
 
 
 def _is_empty(output: Any) -> bool:
-    """Return whether an output is a container, a table or a text with nothing in it."""
+    """Return whether an output is an empty container, table or text, or a dict of such values."""
     if isinstance(output, dict) and output:
         return all(map(_is_empty, output.values()))
     return isinstance(output, Sized) and not len(output)
 
 
 def describe_unreadable(pool: Pool) -> str:
-    """Return a phrase that names types in outputs whose content is unreadable; "" if none is."""
+    """Return a phrase on types in outputs whose content cannot be read; "" if there is none."""
     outputs = _first_outputs(pool)
     hidden = opaque_types(outputs.levels)
     if not hidden:
@@ -200,7 +201,7 @@ def _first_outputs(pool: Pool) -> Table:
 def request_outputs(
     pool: Pool, state: PairState, size: int, purpose: int, *rest: int
 ) -> list[SampleRequest]:
-    """Return requests for `size` new outputs on each input of a pair.
+    """Return requests for `size` new outputs on each input of a pair, one request for each input.
 
     Their random numbers follow from `purpose`, the pair and `rest`: each key gives others.
     """
@@ -212,7 +213,7 @@ def request_outputs(
 
 
 def seed_in(settings: Settings) -> int:
-    """Return the seed in settings of an audit that began."""
+    """Return the seed in the settings of an audit that has begun."""
     assert settings.seed is not None
     return settings.seed
 
@@ -220,7 +221,11 @@ def seed_in(settings: Settings) -> int:
 def features_for_models(
     settings: Settings, state: PairState, table: Table, on_d: Bools, paired: int
 ) -> list[Feature]:
-    """Return the features of outputs on a pair: `models.quantities`, and those of its target."""
+    """Return the features of outputs on a pair: `models.quantities`, and those of its target.
+
+    An extract has its own features. The first `paired` outputs on either input share random
+    numbers. Raises ClaimError if the user's features fail.
+    """
     about = quantities(settings, table, on_d, paired)
     if table.is_extract:
         return about
@@ -229,9 +234,9 @@ def features_for_models(
 
 
 def reduce_to_features(settings: Settings, state: PairState) -> None:
-    """Reduce the outputs of a pair, and its later ones, to columns of features: an extract.
+    """Replace the kept outputs of a pair, and its later ones, by columns of features: an extract.
 
-    Done where whole outputs, such as long vectors, no longer fit into the room of the pair.
+    For outputs, such as long vectors, that no longer fit into the room of the pair.
     """
     table, on_d = state.outputs.table()
     about = features_for_models(settings, state, table, on_d, state.outputs.coupled)
@@ -244,7 +249,7 @@ def reduce_to_features(settings: Settings, state: PairState) -> None:
 def count_joint_bins(parts: Iterable[list[Any]], binnings: Sequence[Binning]) -> list[Ints]:
     """Return the counts of pairs of bins, shape (width, width), for each binning.
 
-    `parts` are what a `Reader` returned of each chunk of outputs, on D and on D'.
+    `parts` are the values that a `Reader` returned for each chunk of outputs, on D and on D'.
     """
     bins1, bins2 = (np.concatenate([bins for bins, _ in part], axis=1) for part in parts)
     return [
@@ -264,9 +269,9 @@ def draw_batch(
 ) -> list[Ints]:
     """Draw `size` pairs of outputs on a pair of inputs; return the counts of its bins.
 
-    The counts have shape (width, width) for each binning. Outputs are added to the pair and to the
-    pool, as long as the pair has at most `max_kept` pairs of outputs and there is room. Raises
-    OutOfTime at the deadline.
+    The counts have shape (width, width) for each binning. Outputs are added to the pair and the
+    pool while the pair keeps at most `max_kept` pairs of outputs and has room; outputs that do not
+    fit are first reduced to features. Raises OutOfTime at the deadline.
     """
     outputs = state.outputs
     if outputs.extract is None and not outputs.has_room(size):
@@ -295,7 +300,7 @@ def set_target(settings: Settings, state: PairState) -> None:
 
 
 def outputs_to_learn(settings: Settings, state: PairState) -> tuple[Table, Bools, list[Feature]]:
-    """Return the outputs on a pair, which of them are on D, and features for a model.
+    """Return the outputs on a pair, a mask of those on D, and features for a model.
 
     There are as many features as that number of outputs can teach.
     """
@@ -307,7 +312,7 @@ def outputs_to_learn(settings: Settings, state: PairState) -> tuple[Table, Bools
 def make_model_fitter(
     settings: Settings, about: list[Feature]
 ) -> Callable[[Table, Bools], Posterior] | None:
-    """Return a function that fits the method's classifier, by outputs and which are on D.
+    """Return a function that fits the method's classifier, given outputs and a mask of those on D.
 
     None if the classifier is the additive score.
     """

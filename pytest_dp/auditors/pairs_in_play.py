@@ -42,11 +42,11 @@ on."""
 
 
 class ClaimPairs(PairQueue):
-    """The queue of an audit: the pairs of a claim, and those that a search proposes.
+    """The queue of the pairs that an audit draws on: those of the claim, then proposed ones.
 
     Proposed pairs for which `is_apart` returns True are kept in `left_out`, for an audit outside of
-    the claim. The `urgent` pairs, on which screening saw the answer move too far, are drawn before
-    all others. The `waiting` pairs, which an earlier queue left out, are proposed first. The search
+    the claim. The `urgent` pairs, on which screening saw the answer move too far, come before all
+    others. The `waiting` pairs, which an earlier queue left out, are proposed first. The search
     ends once `most_left_out` pairs in a row are left out.
     """
 
@@ -72,7 +72,7 @@ class ClaimPairs(PairQueue):
 
     @property
     def accepted_pairs(self) -> list[PairState]:
-        """The pairs that outputs were drawn on, without those whose inputs are refused."""
+        """The pairs that outputs were drawn on, without those with a refused input."""
         return [state for state in self.seen if state.drawn and not state.refused]
 
     @property
@@ -81,11 +81,12 @@ class ClaimPairs(PairQueue):
         return len(self.seen) == len(self.states)
 
     def looks_broken(self, state: PairState) -> bool:
-        """Return whether past bets on a pair gain so much that it may well break the claim."""
+        """Return whether a pair may break the claim: past bets gain, or its edge bound is high."""
         errors = standard_errors_against(state.record, self._guarantee)
         return state.edge_bound >= NEW_PAIR_EDGE or errors > CLEAR_ERRORS
 
     def _state_of(self, number: int, pair: Pair) -> PairState:
+        """Add the inputs of a pair to the pool, and return its state."""
         input1, input2 = map(self.pool.add, pair.inputs)
         return PairState(number, pair, PairedOutputs(self._room), input1=input1, input2=input2)
 
@@ -106,7 +107,8 @@ class ClaimPairs(PairQueue):
     def _next_proposed(self) -> Pair | None:
         """Return the next waiting or proposed pair; None if there is none.
 
-        Pairs for an audit outside of the claim are moved to `left_out` instead.
+        Pairs for an audit outside of the claim go to `left_out`; None as well after
+        `most_left_out`.
         """
         if (pair := next(self._waiting, None)) is not None:
             return pair
@@ -121,7 +123,7 @@ class ClaimPairs(PairQueue):
 def judge_first_outputs(session: Session, pairs: ClaimPairs, state: PairState) -> None:
     """Set `refused` and the target of a pair by its first outputs, with a note if it is refused.
 
-    Raises MechanismError if no run on any pair that the claim gives has returned.
+    Raises MechanismError once all pairs in the queue were picked and no run has returned.
     """
     _skip_rejected_input(session.sampler, session.claim.promise.inputs, pairs, state)
     if pairs.claimed and pairs.all_seen:
@@ -133,11 +135,10 @@ def judge_first_outputs(session: Session, pairs: ClaimPairs, state: PairState) -
 def _skip_rejected_input(
     sampler: Sampler, examples: Any, pairs: ClaimPairs, state: PairState
 ) -> None:
-    """Mark a pair as refused if the mechanism seems to check its inputs, with a note.
+    """Set `refused`, with a note, if the mechanism seems to check its inputs.
 
     It seems so if it always raises on an input that a search proposed, or on the empty dataset
-    where that follows from `examples` and is none of them. Where all pairs are such, none is
-    refused.
+    where `examples` have none. If all pairs of the claim would be refused, none is.
     """
     sides = state.outputs.sides()
     raised = [all_raised(outputs) for outputs in sides]
@@ -161,7 +162,10 @@ def _skip_rejected_input(
 
 
 def rejects_empty_dataset(examples: Any, data: Any, outputs: Outputs) -> bool:
-    """Return whether a mechanism always raises the same error of its own on an empty dataset."""
+    """Return whether a mechanism always raises the same error of its own on an empty dataset.
+
+    False if `data` is not empty, or an example of the claim is.
+    """
     if not isinstance(examples, list | tuple) or not kind_of(data) or length(data):
         return False
     is_given = any(not length(example) for example in examples if kind_of(example))
@@ -190,8 +194,8 @@ class KnownLosses:
         return False
 
     @property
-    def unknown(self) -> Sequence[PairState]:
-        """Pairs without a known loss on which more outputs are to be drawn."""
+    def unknown_pairs(self) -> Sequence[PairState]:
+        """Accepted pairs without a known loss, on which more outputs are to be drawn."""
         return ()
 
     def of_pairs(self, session: Session, pairs: ClaimPairs, *, found: bool = True) -> KnownLosses:
@@ -199,7 +203,7 @@ class KnownLosses:
         return self
 
     def add(self, number: int, pair: Pair, deadline: Deadline) -> None:
-        """Derive the loss on one more pair, and keep it under the number of the pair if found."""
+        """Derive the loss on one more pair, and keep it by the pair's number if there is one."""
 
     def is_aligned(self, pair: Pair, deadline: Deadline) -> bool:
         """Run replays; return whether an alignment bounds the loss on a pair within the claim."""
@@ -208,7 +212,7 @@ class KnownLosses:
     def required_runs(self) -> int:
         """Return the pairs of outputs that a pass by known losses needs on each pair of inputs.
 
-        0 if no pass may rest on known losses. May run the mechanism to find out.
+        0 if no pass may rest on known losses. May run copies of the mechanism, and set `against`.
         """
         return 0
 
@@ -217,28 +221,34 @@ class KnownLosses:
         return 0
 
     def needs_no_bets(self, state: PairState) -> bool:
-        """Return whether a pass by known losses needs a few runs on the pair, and no bets."""
+        """Return whether the loss on a pair is known, and a pass may rest on known losses."""
         return False
 
     def accepts_pass(self) -> bool:
-        """Return whether a pass may rest on known losses: real runs on all pairs look as derived.
+        """Compare real runs with the known losses; return whether a pass may rest on these.
 
-        Sets `runs` if so, else `against`.
+        Sets `runs` if so. False if real runs are missing; sets `against` if runs differ.
         """
         return False
 
     def pairs_above_claim(self) -> Sequence[PairState]:
-        """Return the pairs with the largest known loss; empty if that is within the claim."""
+        """Return the pairs with the largest known loss; empty if that is within the claim.
+
+        Also empty if real runs disagree, which sets `against`.
+        """
         return ()
 
     def describe_suspicion(self) -> tuple[Estimate, str]:
-        """Return the loss on `pairs_above_claim`, and a sentence on what to do about it."""
+        """Return the loss on `pairs_above_claim`, and a sentence on it; here, raise ValueError."""
         raise ValueError("no loss is known")
 
     def estimate(
         self, states: Sequence[PairState], *, violated: bool
     ) -> tuple[Estimate | None, str]:
-        """Return the loss on the claim's pairs; or None, and the reason why it is not known."""
+        """Return the loss on the claim's pairs and ""; or None, and the reason why it is not known.
+
+        `states` are the pairs that were run; `violated` is whether the claim is refuted.
+        """
         return None, self.refusal
 
     def cheaper_claim(self) -> str:
@@ -249,7 +259,7 @@ class KnownLosses:
 def load_known_losses(session: Session) -> KnownLosses:
     """Derive the losses on the claim's first pairs by the oracle, and return them.
 
-    Without an oracle, a note says why, and no loss is known.
+    If the oracle cannot be imported, a note gives the reason, and no loss is known.
     """
     try:
         find_losses = load("oracle", "known")

@@ -75,7 +75,7 @@ def audit(session: Session) -> AuditFinding:
 
     The result is ``violated`` exactly if the p-value, which holds at any time, is at most alpha. It
     is ``inconclusive`` if the outputs never vary, if there were not enough samples for every pair,
-    or if there were too few to catch anything.
+    if too few to catch anything, or if a known loss above the claim is not shown by bets.
 
     Raises ClaimError if the user's classifier or features cannot be used on the mechanism's
     outputs, and MechanismError if every run of the mechanism raises, or if it hangs.
@@ -105,7 +105,10 @@ def audit(session: Session) -> AuditFinding:
 
 
 def _play_and_conclude(bets: BettingAudit) -> AuditFinding:
-    """Play an audit on the claim, then one outside of the declared inputs; return the finding."""
+    """Play an audit on the claim, then one outside of the declared inputs; return the finding.
+
+    Raises MechanismError if the mechanism hangs, and CannotCouple if shared random numbers fail.
+    """
     try:
         bets.play(bets.session.budget.bets_deadline())
     except OutOfTime as out:
@@ -119,18 +122,19 @@ def _play_and_conclude(bets: BettingAudit) -> AuditFinding:
 def conclude(bets: BettingAudit) -> AuditFinding:
     """Return the finding of bets that were played: the verdict, and the strongest attack.
 
-    For a refuted claim, shrinks the pair and counts the attack on held-out samples.
+    For a refuted claim, shrinks the pair and counts the attack on held-out samples. Inconclusive if
+    no pair has a detector and no pass rests on known losses.
     """
     session, known = bets.session, bets.known
     facts, states = _facts_of_bets(bets), bets.learned_pairs()
     if not states and not known.runs:
         _note_if_late(bets)
         return AuditFinding(session.result("inconclusive", **facts))
-    if not bets.refuted:
-        return AuditFinding(_claim_that_stands(bets, states, facts))
+    if not bets.is_refuted:
+        return AuditFinding(_result_of_kept_claim(bets, states, facts))
     shown, pair = show_violation(bets, states)
     # after the counts, as it may take some of the samples that are left
-    loss, not_exact = known.estimate(bets.seen, violated=True)
+    loss, not_exact = known.estimate(bets.sampled_pairs, violated=True)
     if loss is not None and shown["lower"] > loss.value + loss.error:
         loss, not_exact = None, OTHER_OUTPUTS
     _note_if_late(bets)
@@ -142,19 +146,20 @@ def conclude(bets: BettingAudit) -> AuditFinding:
 def add_violation_outside(bets: BettingAudit, finding: AuditFinding) -> AuditFinding:
     """Return the finding with a violation outside of the declared inputs as `beyond`, if any.
 
-    Only if the claim itself is not violated. Counts the violation on held-out samples.
+    Only if the claim itself is not violated. Counts the violation on held-out samples; if the
+    mechanism raises or hangs meanwhile, adds a note instead.
     """
     result, session, outside = finding.result, bets.session, bets.outside
-    if result.violated or outside is None or not outside.refuted:
+    if result.violated or outside is None or not outside.is_refuted:
         return finding
-    known = [s for s in outside.seen if s.binnings and session.is_report_only(s.pair)]
+    known = [s for s in outside.sampled_pairs if s.binnings and session.is_report_only(s.pair)]
     said = len(session.sampler.notes)
     try:
         shown, pair = show_violation(outside, known)
     except MechanismError as error:
         session.sampler.note(f"{error} That happened outside the declared inputs")
         return replace(finding, result=replace(result, notes=tuple(session.sampler.notes)))
-    facts = shown | {"e_value": outside.e_value, "bet_samples": 2 * outside.drawn}
+    facts = shown | {"e_value": outside.e_value, "bet_samples": 2 * outside.draw_count}
     beyond = session.result("violated", p_value=_p_value(outside), **facts)
     beyond = replace(beyond, notes=beyond.notes[said:], hindrances=(), earlier_runs=0)
     return AuditFinding(result, beyond=AuditFinding(beyond, pair))
@@ -163,32 +168,32 @@ def add_violation_outside(bets: BettingAudit, finding: AuditFinding) -> AuditFin
 def _p_value(bets: BettingAudit) -> float:
     """Return the p-value of the claim, at most alpha exactly if the claim is refuted."""
     alpha = bets.session.budget.alpha
-    return agree_with_verdict(min(bets.p_value, 1.0), alpha, violated=bets.refuted)
+    return agree_with_verdict(min(bets.p_value, 1.0), alpha, violated=bets.is_refuted)
 
 
 def _facts_of_bets(bets: BettingAudit) -> dict[str, Any]:
-    """Return the fields of the result on bets and pairs; note pairs that were not looked at."""
+    """Return fields of the result on bets and pairs; add a note if some pairs were not tried."""
     session, claimed = bets.session, bets.queue.claimed
-    seen = min(len(bets.seen), claimed)
-    outside = [] if bets.outside is None else bets.outside.seen
-    if seen < claimed > 1 and not bets.refuted:
+    seen = min(len(bets.sampled_pairs), claimed)
+    outside = [] if bets.outside is None else bets.outside.sampled_pairs
+    if seen < claimed > 1 and not bets.is_refuted:
         note_left_out(session.sampler, seen, len(session.pairs))
     return {
         "e_value": bets.e_value,
-        "bet_samples": bets.earlier.samples + (0 if bets.refuted_before else 2 * bets.drawn),
+        "bet_samples": bets.earlier.samples + (0 if bets.refuted_before else 2 * bets.draw_count),
         "evidence": None if session.earlier is None else bets.evidence,
         "pairs": (seen, claimed),
-        "proposed": len(bets.seen) - seen + len(outside),
+        "proposed": len(bets.sampled_pairs) - seen + len(outside),
         "stopped_early": bets.satisfied,
     }
 
 
-def _claim_that_stands(
+def _result_of_kept_claim(
     bets: BettingAudit, states: list[PairState], facts: dict[str, Any]
 ) -> AuditResult:
-    """Return the result of a claim that was not refuted, and note what a pass is worth.
+    """Return the result of a claim that was not refuted, and note the worth of a pass.
 
-    `facts` are the fields so far; fields are added to it.
+    The verdict is "no violation" or "inconclusive". `facts` are the fields so far; more are added.
     """
     session, known = bets.session, bets.known
     _note_searched(bets)
@@ -196,7 +201,7 @@ def _claim_that_stands(
     facts["lower"], seen = bets.ledger.lower, ""
     if not known.runs:
         seen = _add_strongest(bets, states, facts)
-    loss, facts["not_exact"] = known.estimate(bets.seen, violated=False)
+    loss, facts["not_exact"] = known.estimate(bets.sampled_pairs, violated=False)
     if loss is not None and not known.runs and facts["lower"] > loss.value + loss.error:
         loss, facts["not_exact"] = None, OTHER_OUTPUTS
     _note_if_late(bets)
@@ -207,8 +212,8 @@ def _claim_that_stands(
         resolution = math.inf if loss is None else loss.value
         return session.result("no violation", estimate=loss, resolution=resolution, **facts)
     _note_cheaper_claim(bets)
-    caught = bets.caught
-    facts |= {"estimate": loss, "resolution": caught.at, **_of_delta(bets, caught)}
+    caught = bets.detection_power
+    facts |= {"estimate": loss, "resolution": caught.at, **_delta_fields(bets, caught)}
     if loss is not None and loss.pairs == bets.queue.claimed:
         facts["may_lose"] = None  # as it is known
     elif caught.is_far_below(session.guarantee) and not _are_alike(bets, states):
@@ -224,11 +229,11 @@ def _verdict_by_samples(
     facts: dict[str, Any],
     seen: str,
 ) -> Verdict:
-    """Return the verdict on a claim that no known loss decides, and note what a pass is worth.
+    """Return the verdict on a claim that no known loss decides, and note the worth of a pass.
 
-    The verdict is inconclusive if a known loss is above the claim, if no violation would have been
-    caught, or if no event distinguishes any inputs. `seen` is a sentence on where a known loss is
-    above the claim. Fields are added to `facts`.
+    Inconclusive if a known loss is above the claim, if no violation would have been caught, or if
+    no event distinguishes any inputs. `seen` is a sentence on where a known loss is above the
+    claim. Adds fields to `facts`.
     """
     session, known = bets.session, bets.known
     if suspects := known.pairs_above_claim():
@@ -259,16 +264,16 @@ def _verdict_by_samples(
     return "no violation"
 
 
-def _of_delta(bets: BettingAudit, caught: DetectionPower) -> dict[str, Any]:
+def _delta_fields(bets: BettingAudit, caught: DetectionPower) -> dict[str, Any]:
     """Return the fields of the result on the loss that is not ruled out, and on rare leaks.
 
-    Notes if leaks near delta may go unseen.
+    Adds a note if leaks near delta may go unseen.
     """
     session = bets.session
     fields = {"may_lose": caught.now, "rarest": caught.rarest, "misses_delta": False}
     if caught.sees_delta(session.guarantee):
         return fields
-    with_all_samples = bets.plan_bets(session.settings.max_samples / max(2 * bets.drawn, 1))
+    with_all_samples = bets.plan_bets(session.settings.max_samples / max(2 * bets.draw_count, 1))
     fields["misses_delta"] = rarest_leak(with_all_samples) <= DELTAS * session.guarantee.delta
     more = "more" if fields["misses_delta"] else "no affordable number of"
     session.sampler.note(
@@ -281,7 +286,8 @@ def _of_delta(bets: BettingAudit, caught: DetectionPower) -> dict[str, Any]:
 def _add_strongest(bets: BettingAudit, states: list[PairState], facts: dict[str, Any]) -> str:
     """Add the strongest attack, with its counts among outputs that were bet on, to `facts`.
 
-    Return a sentence on the attack if a known loss on its pair is above the claim; else "".
+    Return a sentence on the attack if a known loss on its pair is above the claim; "" if not, or if
+    there is no attack or no time.
     """
     suspects = bets.known.pairs_above_claim()
     states = [state for state in states if state in suspects] or states
@@ -303,8 +309,8 @@ def _is_blind(
 ) -> bool:
     """Return whether no event distinguishes the inputs of any pair, though a loss would show.
 
-    Adds a note on the reason if nothing distinguishes them. False if both inputs always gave the
-    same outputs with the same random numbers, or if the loss is known (`estimated`).
+    False if the loss is known (`estimated`), or both inputs always gave equal outputs. Adds a note
+    on the reason if nothing distinguishes them.
     """
     sampler = bets.session.sampler
     if any(are_distinguishable(state.record) for state in states):
@@ -321,7 +327,7 @@ def _is_blind(
 
 
 def _are_alike(bets: BettingAudit, states: list[PairState]) -> bool:
-    """Return whether equal random numbers always gave equal outputs on both inputs."""
+    """Return whether equal random numbers always gave equal, readable outputs on both inputs."""
     return not describe_unreadable(bets.pool) and all(
         state.outputs.has_equal_pairs() for state in states
     )
@@ -334,7 +340,7 @@ def _note_cheaper_claim(bets: BettingAudit) -> None:
 
 
 def _note_if_late(bets: BettingAudit) -> None:
-    """Add notes if time ended an audit: what was left out, and what makes an audit quicker."""
+    """Add notes if time ended an audit: which work was left out, and ways to be quicker."""
     session, queue = bets.session, bets.queue
     if not bets.late:
         return
@@ -354,7 +360,7 @@ def _note_if_late(bets: BettingAudit) -> None:
 
 
 def _note_searched(bets: BettingAudit) -> None:
-    """Add notes on the pairs that a search proposed, and on what the search could not do."""
+    """Add notes on the pairs that a search proposed, and on obstacles of the search."""
     proposed = bets.queue.source.proposed_by
     if proposed:
         parts = ", ".join(f"{count:,} by {name}" for name, count in proposed.items())
@@ -365,7 +371,7 @@ def _note_searched(bets: BettingAudit) -> None:
 
 
 def _note_unreached(bets: BettingAudit) -> tuple[str, ...]:
-    """Return places in the mechanism's code that no input reached, with a note."""
+    """Return places in the mechanism's code that no input reached, as text; add a note if any."""
     places = bets.queue.source.screener.unreached()
     if places:
         bets.session.sampler.note(lines_in_words(places), hinders=True)

@@ -94,7 +94,7 @@ class InconclusiveAudit(PytestDPError, AssertionError):  # noqa: N818  named lik
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """Where to ask for pairs and evidence of earlier audits, once a promise's inputs are known."""
+    """Functions that return pairs and evidence of earlier audits, given a promise."""
 
     pairs: Callable[[Promise], list[Pair]] = lambda promise: []  # noqa: ARG005
     """What broke the promise before, to be tried first."""
@@ -108,7 +108,7 @@ NO_PAST = Past()
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """One claim to audit: the mechanism, its inputs, and the effort allowed."""
+    """One claim under audit: the mechanism, its pairs of inputs, and the effort allowed."""
 
     claim: Claim
     source: PairSource
@@ -141,16 +141,16 @@ class Session:
         return self.sampler.call
 
     def is_report_only(self, pair: Pair) -> bool:
-        """Return whether a violation on a pair is reported beside the verdict, and changes it not.
+        """Return whether a violation on a pair is only reported beside the verdict.
 
         True for pairs outside of the declared inputs, unless the setting `beyond` is "fail".
         """
         return bool(pair.beyond) and self.settings.beyond != "fail"
 
     def result(self, verdict: Verdict, **outcome: Any) -> AuditResult:
-        """Return a result with a verdict and the fields in `outcome`.
+        """Return a result with a verdict, the fields in `outcome`, and all that the session knows.
 
-        All fields that do not depend on the method are filled in.
+        By default `lower` is 0, `resolution` infinite, and p-value and e-value are None.
         """
         fields: dict[str, Any] = {
             "lower": 0.0,
@@ -202,7 +202,7 @@ def begin_session(
     progress: Progress | None = None,
     watch: Stopwatch | None = None,
 ) -> Session:
-    """Return the session of a claim; its time counts from the start of `watch`, or from now."""
+    """Return a session with a new sampler and budget; its time counts from the start of `watch`."""
     seed = claim_seed(name, call.mechanism) if settings.seed is None else settings.seed
     # Where xdist has shared out the cores already, one process each.
     n_jobs = settings.jobs or (1 if "PYTEST_XDIST_WORKER" in os.environ else cpu_count())
@@ -222,10 +222,11 @@ def prepare_session(
     progress: Progress | None = None,
     past: Past = NO_PAST,
 ) -> Session:
-    """Return the session of a claim: its mechanism, its pairs, and its budget.
+    """Resolve the inputs of a claim, and return its session.
 
-    `root` is where ``"module:attribute"`` inputs are looked up. Raises ClaimError if the inputs are
-    no neighbours, or take too long to make.
+    `root` is where ``"module:attribute"`` inputs are looked up. `past` has pairs to try first, and
+    evidence that counts as well. Raises ClaimError if the inputs are no neighbours or take too long
+    to make.
     """
     call = prepare(mechanism, claim.arguments)
     seed = claim_seed(name, mechanism) if settings.seed is None else settings.seed
@@ -235,7 +236,7 @@ def prepare_session(
     # a claim about games gives its method
     method = settings.method if claim.promise.games is None else claim.effort["method"]
     settings = replace(settings, seed=seed, method=method)
-    search = _search(claim, settings, notes)
+    search = _load_search(claim, settings, notes)
 
     def prepared() -> tuple[Claim, PairSource, Evidence | None]:
         promise = resolve_promise(claim.promise, root, notes)
@@ -282,10 +283,10 @@ def prepare_session(
     return session
 
 
-def _search(claim: Claim, settings: Settings, notes: list[str]) -> Search | None:
+def _load_search(claim: Claim, settings: Settings, notes: list[str]) -> Search | None:
     """Return the search for inputs; None if the method or the claim has no use for one.
 
-    None as well, with a further note in `notes`, if the search cannot be loaded.
+    If it cannot be imported, None, and the reason is added to `notes`.
     """
     if settings.method.name != "sequential" or claim.promise.inputs is None:
         return None

@@ -61,7 +61,7 @@ are weak; with less, more mechanisms pass as strong whose leak shows where nobod
 
 @dataclass(frozen=True, slots=True)
 class DetectionPower:
-    """Losses that an audit would have caught, and does not rule out, in the claim's parameter.
+    """The losses that an audit would have caught, or does not rule out, in the claim's parameter.
 
     All are approximate.
     """
@@ -110,7 +110,10 @@ def note_of_far_below(guarantee: Guarantee, loss: float, why: str = "") -> str:
 
 
 def find_detection_power(states: Sequence[PairState], bets: PlannedBets) -> DetectionPower:
-    """Return the losses that the planned bets would have caught with 95 % power on some pairs."""
+    """Return the losses that the planned bets would have caught with 95 % power on some pairs.
+
+    Pairs without a detector are left out; if none has one, nothing would have been caught.
+    """
     guarantee = bets.guarantee
     states = [state for state in states if state.binnings]
     losses = [largest_loss(state.record, guarantee) for state in states]
@@ -137,7 +140,7 @@ def _limit_on(state: PairState, bets: PlannedBets) -> float:
 
 
 def outputs_on_worst_pair(pairs: ClaimPairs) -> float:
-    """Return the pairs of outputs that an audit draws on the pair of inputs that loses most."""
+    """Return an estimate of the pairs of outputs on the pair of inputs that loses most."""
     drawn = sum(state.drawn for state in pairs.states[: pairs.claimed])
     return drawn / (1 + OTHER_PAIRS_SHARE * (pairs.claimed - 1))
 
@@ -145,8 +148,9 @@ def outputs_on_worst_pair(pairs: ClaimPairs) -> float:
 def may_release(state: PairState, guarantee: Guarantee) -> bool:
     """Return whether a pair of inputs may have a rare leak, which bets see much later.
 
-    That is a value that came several times on one input only while others never recur, or a part
-    of outputs, such as a key, that came on one input only.
+    Such a leak is a value that came several times on one input only while others never recur, or a
+    part of outputs, such as a key, that came on one input only. False for outputs that are reduced
+    to features.
     """
     if state.outputs.extract is not None:
         return False
@@ -169,7 +173,7 @@ def may_release(state: PairState, guarantee: Guarantee) -> bool:
 
 
 def _places_sharing(state: PairState) -> float:
-    """Return the number of places of an output that each show an equal part of the loss."""
+    """Return how many places of an output each show an equal part of the loss, at least 1."""
     table, on_d = state.outputs.table()
     places = list(table.places)
     if len(places) < 2:

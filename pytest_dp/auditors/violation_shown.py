@@ -19,7 +19,7 @@ from pytest_dp.auditors import held_out
 from pytest_dp.auditors.betting_audit import BettingAudit
 from pytest_dp.auditors.budget import DIVERGENCE_SHARE
 from pytest_dp.auditors.pair_state import count_joint_bins, request_outputs
-from pytest_dp.auditors.witness import Witness, find_attack, likelier_first, with_examples
+from pytest_dp.auditors.witness import Witness, add_examples, find_attack, sort_likelier_first
 from pytest_dp.basics.errors import MechanismError
 from pytest_dp.betting.betting_loop import PairState
 from pytest_dp.betting.detector import Reader
@@ -71,8 +71,8 @@ T = TypeVar("T")
 def shrink_pair(bets: BettingAudit, winner: PairState) -> tuple[BettingAudit, PairState]:
     """Bet on ever smaller pairs; return the audit of the smallest that breaks the claim, and it.
 
-    `bets` refuted the claim, and `winner` is the pair with the best bets. Both are returned if no
-    smaller pair is found.
+    `bets` refuted the claim, and `winner` is the state of the pair with the best bets. Both are
+    returned if no smaller pair is found, or if pairs or patterns of queries are given.
     """
     promise = bets.session.claim.promise
     drawer = bets.session.source.generated
@@ -110,20 +110,20 @@ class _SmallerPairs:
         self.least_hope = LEAST_EDGE * edge
         self.seconds = STEP_TIME * session.budget.seconds_to_report
         self.deadline = session.budget.deadline_in(self.seconds)
-        left = SHRINKING_SHARE * max(session.budget.left, 0)
-        self.max_runs = session.budget.used + min(left, session.budget.shown_runs)
+        left = SHRINKING_SHARE * max(session.budget.runs_left, 0)
+        self.max_runs = session.budget.runs_used + min(left, session.budget.shown_runs)
         self.runs = max(MIN_SHRINKING, 4 * 2 * winner.drawn)
         self.trials = 0
 
     def breaks_in_time(self, pair: Pair) -> bool:
-        """Return the result of `breaks`; raises OutOfTime if samples, trials or time are up."""
+        """Return the result of `breaks`; raise OutOfTime if samples, trials or time are up."""
         if self._is_over():
             raise OutOfTime
         return self.breaks(pair)
 
     def _is_over(self) -> bool:
-        """Return whether samples, trials or time are used up; adds a note if it is time."""
-        runs = self.session.budget.used + self.runs
+        """Return whether samples, trials or time are used up; add a note if time is."""
+        runs = self.session.budget.runs_used + self.runs
         if self.trials >= MAX_TRIALS or runs > self.max_runs:
             return True
         if self.session.budget.has_time(self.deadline):
@@ -132,16 +132,16 @@ class _SmallerPairs:
         return True
 
     def breaks(self, pair: Pair) -> bool:
-        """Bet on a candidate, and return whether the claim is refuted on it too.
+        """Bet on a candidate, and return whether the claim is refuted on it too; it is then `won`.
 
-        The candidate then becomes `won`. It has to be inside of the declared inputs, or outside, as
-        the first pair is, and may not raise if the first pair does not.
+        False if the candidate is on the other side of the declared inputs than the first pair, if
+        it raises and the first pair does not, and if time or samples are up.
         """
         pair = replace(pair, beyond=self.session.source.bounds.beyond(pair))
         if self.session.is_report_only(pair) != self.is_report_only or self._is_over():
             return False
         self.trials += 1
-        runs = self.session.budget.used
+        runs = self.session.budget.runs_used
         bets, state = self.won
         trial = bets.on_pair(pair, coupled=state.coupled)
         try:
@@ -184,7 +184,7 @@ def _counted_fields(bets: BettingAudit, broken: PairState, played: BettingAudit)
     """Count the strongest attack on a pair on held-out samples; return fields of the result.
 
     `bets` is the audit of the pair, `played` the one that decided the verdict. Fields are missing
-    where time is up.
+    if time is up. Raises DependentRuns if the counted runs are not independent.
     """
     session, bet = bets.session, broken.outputs.pairs
     fields: dict[str, Any] = {"lower": played.ledger.lower}
@@ -220,9 +220,9 @@ def _counted_fields(bets: BettingAudit, broken: PairState, played: BettingAudit)
 def _count_divergence(bets: BettingAudit, state: PairState, deadline: Deadline) -> Distance | None:
     """Draw held-out samples on a pair; return a lower bound on the divergence of its outputs.
 
-    None if the claim bounds no divergence, or if too few samples are left. The bet is fixed by past
-    outputs before the samples are drawn. Raises CannotCouple if outputs were to share their random
-    numbers, and turn out not to, and OutOfTime at the deadline.
+    None if the claim bounds no divergence, or too few samples are left. The bet is fixed by past
+    outputs before the samples are drawn. Raises CannotCouple if shared random numbers fail, and
+    OutOfTime at the deadline.
     """
     session, record = bets.session, state.record
     guarantee, budget = session.guarantee, session.budget
@@ -245,7 +245,10 @@ def _count_divergence(bets: BettingAudit, state: PairState, deadline: Deadline) 
 
 
 def _look_closer(bets: BettingAudit, state: PairState, deadline: Deadline) -> None:
-    """Draw more outputs on a broken pair, and fit its detector anew, if samples and time allow."""
+    """Draw more outputs on a broken pair, and fit its detector anew, if samples and time allow.
+
+    Sets `bets.late` if time does not.
+    """
     budget = bets.session.budget
     size = min(CLOSER_LOOK, TIMES_CLOSER * state.drawn) - state.drawn
     if not 0 < size <= budget.to_test / 4:
@@ -265,7 +268,7 @@ def _in_time(bets: BettingAudit, compute: Callable[[], T]) -> T | None:
     try:
         return compute()
     except OutOfTime as out:
-        if not bets.refuted:  # what is refuted stays so, shown or not
+        if not bets.is_refuted:  # what is refuted stays so, shown or not
             bets.session.budget.refuse_hung(out)
         bets.late = True
         return None
@@ -276,21 +279,21 @@ def find_attack_in_time(
 ) -> Witness | None:
     """Return the result of `find_attack`, with examples of outputs if there is time for them.
 
-    None if there is no attack, or no time to look for one.
+    None if there is no attack, or no time to look for one, which sets `bets.late`.
     """
     session = bets.session
     witness = _in_time(bets, partial(find_attack, session, states, guarantee))
     if witness is not None:
         with suppress(OutOfTime):
             examples = session.budget.conclude(witness.state.outputs.examples)
-            return session.budget.conclude(partial(with_examples, witness, examples))
+            return session.budget.conclude(partial(add_examples, witness, examples))
     return witness
 
 
 def counterexample_in_time(
     bets: BettingAudit, witness: Witness, shown: Bound | None, bet: int
 ) -> Counterexample:
-    """Return the counterexample of a witness; raises OutOfTime if time is up.
+    """Return the counterexample of a witness; raise OutOfTime if time is up.
 
     `shown` is the bound by held-out counts, or None; `bet` is the number of pairs of outputs that
     were bet on.
@@ -311,6 +314,6 @@ def count_among_past(witness: Witness, pairs: int) -> Counts:
     table, on_d = state.outputs.table()
     event: Any = witness.event
     inside = event.mask(table) & (np.arange(len(on_d)) % state.outputs.pairs < pairs)
-    sides = likelier_first(witness.sign, on_d, ~on_d)
+    sides = sort_likelier_first(witness.sign, on_d, ~on_d)
     c1, c2 = (int(np.sum(inside & side)) for side in sides)
     return Counts(c1, pairs, c2, pairs)

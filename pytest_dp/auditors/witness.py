@@ -15,7 +15,7 @@ from pytest_dp.auditors.session import Session
 from pytest_dp.basics.arrays import Bools, Floats, Ints
 from pytest_dp.betting.betting_loop import PairState
 from pytest_dp.betting.detector import ByScore
-from pytest_dp.betting.scores import Attack, main_quantities, typical_outputs
+from pytest_dp.betting.scores import Attack, main_quantities, typical_rows
 from pytest_dp.claiming.settings import Settings
 from pytest_dp.counterexample import KEPT_RANK, simplest_event
 from pytest_dp.outputs.event_search import Rank, RankedEvent, search
@@ -51,7 +51,7 @@ RankOf = Callable[[int], Rank]
 T = TypeVar("T")
 
 
-def likelier_first(sign: int, on_first: T, on_second: T) -> tuple[T, T]:
+def sort_likelier_first(sign: int, on_first: T, on_second: T) -> tuple[T, T]:
     """Return the values on D and D' in this order if `sign` is above 0, else swapped.
 
     A sign above 0 says that an event is likelier on D.
@@ -59,12 +59,12 @@ def likelier_first(sign: int, on_first: T, on_second: T) -> tuple[T, T]:
     return (on_first, on_second) if sign > 0 else (on_second, on_first)
 
 
-def cautious(
+def cautious_shares(
     c1: Ints | Floats, n1: int, c2: Ints | Floats, n2: int, errors: float = 1.0
 ) -> tuple[Floats, Floats]:
     """Return the shares c1 / n1 and c2 / n2, the first lowered and the second raised.
 
-    Each by `errors` standard errors, so that their ratio is rather too small.
+    Each is moved by `errors` standard errors, so that their ratio is rather too small.
     """
     error1 = np.sqrt(c1 * np.maximum(1 - c1 / n1, 0))
     error2 = np.sqrt(c2 * np.maximum(1 - c2 / n2, 0) + 1)
@@ -75,7 +75,7 @@ def cautious(
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """The event of a pair that is counted and shown."""
+    """The event of a pair of inputs that is counted and shown."""
 
     state: PairState
     event: Event | Attack
@@ -95,8 +95,8 @@ class Witness:
 
     @property
     def sides(self) -> tuple[int, int]:
-        """The likelier input and the other, by their positions in the pool."""
-        return likelier_first(self.sign, self.state.input1, self.state.input2)
+        """The positions of the likelier input and of the other in the pool."""
+        return sort_likelier_first(self.sign, self.state.input1, self.state.input2)
 
     @property
     def pair(self) -> Pair:
@@ -109,10 +109,10 @@ def find_readable_event(
 ) -> RankedEvent | None:
     """Return the most promising event that a person can read; None if there is no event.
 
-    The table has as many outputs on either input, and the event speaks about the given features; of
-    single characters only where nothing else is nearly as promising. `rank_of` returns the ranking
-    of counts among a number of outputs. The event is simplified while it keeps the share
-    `KEPT_RANK` of its rank.
+    The table has as many outputs on either input. The event is about the given features; about
+    single characters only if its rank is clearly higher. `rank_of` returns the ranking of counts
+    among a number of outputs. The event is simplified while it keeps the share `KEPT_RANK` of its
+    rank.
     """
     table, on_d = first_pairs(table, on_d, MAX_OUTPUTS)
     features = [feature for feature in features if feature.of_kind.ease != "no"]
@@ -131,7 +131,8 @@ def find_conjunction(
 ) -> RankedEvent | None:
     """Return the most promising event of up to four conditions; None if there is no event.
 
-    A first condition is simplified while it keeps the share `kept_rank` of its rank.
+    A first condition is simplified while it keeps the share `kept_rank` of its rank; each further
+    condition has to raise the rank by a tenth.
     """
     events = search(table, on_d, rank, features, limit=1)
     if not events:
@@ -165,7 +166,7 @@ def drop_needless_conditions(
     return event
 
 
-def with_examples(witness: Witness, table: Table) -> Witness:
+def add_examples(witness: Witness, table: Table) -> Witness:
     """Return the witness with the main quantities of its attack, and typical outputs of the table.
 
     A witness with a readable event is returned unchanged.
@@ -173,7 +174,7 @@ def with_examples(witness: Witness, table: Table) -> Witness:
     attack = witness.event
     if not isinstance(attack, Attack):
         return witness
-    rows = [typical_outputs(attack, table, inside) for inside in (True, False)]
+    rows = [typical_rows(attack, table, inside) for inside in (True, False)]
     attack = replace(attack, told_by=main_quantities(attack, table))
     inside, outside = (tuple(copy.copy(table.raw[row]) for row in side) for side in rows)
     return replace(witness, event=attack, examples=(inside, outside))
@@ -182,11 +183,11 @@ def with_examples(witness: Witness, table: Table) -> Witness:
 def propose_readable_event(
     settings: Settings, state: PairState, table: Table, on_d: Bools, guarantee: Guarantee
 ) -> Witness | None:
-    """Return the readable event that half of the outputs of a pair propose; None if they do not.
+    """Return the readable event that half of the outputs of a pair propose; None if there is none.
 
     The table has as many outputs on either input. The event is the one that breaks the guarantee
-    most clearly; where no bet on any event gains, the one that distinguishes the inputs most. Its
-    `growth` and its probabilities are those among the other half of the outputs.
+    most clearly; if bets on no event gain, the one that distinguishes the inputs most. Its `growth`
+    and probabilities are those among the other half of the outputs.
     """
     features = features_for_models(settings, state, table, on_d, state.outputs.coupled)
     runs = len(on_d) // 2
@@ -204,17 +205,17 @@ def propose_readable_event(
     inside = event.mask(late)
     counts = [np.array([(inside & side).sum()]) for side in (on_d, ~on_d)]
     sign = 1 if counts[0] >= counts[1] else -1
-    c1, c2 = likelier_first(sign, *counts)
+    c1, c2 = sort_likelier_first(sign, *counts)
     growth = event_growth(c1, c2, half, guarantee.hockey_sticks) * runs / half
-    p1, p2 = cautious(c1, half, c2, half)
+    p1, p2 = cautious_shares(c1, half, c2, half)
     return Witness(state, event, sign, float(p1[0]), float(p2[0]), growth=float(growth[0]))
 
 
 def learned_witness(state: PairState, guarantee: Guarantee) -> Witness | None:
     """Return the attack by the cut of a pair's score on which bets against a guarantee gain most.
 
-    Where bets gain on no cut, it is the cut that distinguishes the inputs best. None if the score
-    has no cut, as all outputs score the same.
+    If bets gain on no cut, it is the cut that distinguishes the inputs best. None if the score has
+    no cut, as all outputs score the same.
     """
     by_score, joint = cast("ByScore", state.binnings[0]), state.record.joint[0]
     if not len(by_score.cuts):
@@ -233,7 +234,7 @@ def learned_witness(state: PairState, guarantee: Guarantee) -> Witness | None:
     k = int(np.argmax(growth(sign, against)))
     attack = Attack(by_score.model, sign, sign * float(by_score.cuts[k]))
     c1, c2 = (np.array([side[k]]) for side in sides[sign])
-    p1, p2 = cautious(c1, total, c2, total)
+    p1, p2 = cautious_shares(c1, total, c2, total)
     return Witness(
         state,
         attack,
@@ -247,19 +248,22 @@ def learned_witness(state: PairState, guarantee: Guarantee) -> Witness | None:
 def find_attack(session: Session, states: list[PairState], guarantee: Guarantee) -> Witness | None:
     """Return the strongest attack on a guarantee, by what was learned of some pairs of inputs.
 
-    It is a readable event where bets on it grow nearly as fast as on the learned score. None if
-    there is neither an event nor a cut of the score.
+    A readable event if bets on it grow nearly as fast as on the learned score. None if there is
+    neither an event nor a cut of the score. Raises OutOfTime if outputs cannot be tabulated in
+    time.
     """
     learned = [learned_witness(state, guarantee) for state in states]
     best = max(range(len(states)), key=lambda k: ((found := learned[k]) and found.growth) or 0.0)
-    score, event = learned[best], read_in_time(session, states[best], guarantee)
+    score, event = learned[best], find_readable_in_time(session, states[best], guarantee)
     if score is None or event is None:
         return event or score
     # growth goes with the square of how many standard errors an edge is
     return event if event.growth >= READABLE_WORTH**2 * score.growth else score
 
 
-def read_in_time(session: Session, state: PairState, guarantee: Guarantee) -> Witness | None:
+def find_readable_in_time(
+    session: Session, state: PairState, guarantee: Guarantee
+) -> Witness | None:
     """Return a readable event of a pair; None if there is none, or no time to find it.
 
     A note says if there was no time. Raises OutOfTime if not even its outputs can be tabulated.

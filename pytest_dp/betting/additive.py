@@ -75,10 +75,10 @@ SWEEPS = 12
 
 @dataclass(frozen=True, slots=True)
 class FeatureBins:
-    """The bins of a feature: its value on an output as a bin number.
+    """The bins of a feature, by which each output has a bin number.
 
-    Bins are numbered: the numbers between cut points in increasing order (`ordered` many), then
-    atoms, NaN, categories, "absent", and "never seen".
+    Bins are numbered: the numbers between cut points in increasing order, then atoms, NaN,
+    categories, "absent", and "never seen".
     """
 
     feature: Feature
@@ -89,14 +89,14 @@ class FeatureBins:
     categories: tuple[tuple[str, Hashable], ...]
 
     @property
-    def ordered(self) -> int:
+    def ordered_count(self) -> int:
         """The number of ordered bins: those between cut points."""
         return len(self.cuts) + 1
 
     @property
     def width(self) -> int:
         """The number of bins."""
-        return self.ordered + len(self.atoms.values) + len(self.categories) + 3
+        return self.ordered_count + len(self.atoms.values) + len(self.categories) + 3
 
     def codes(self, table: Table) -> BinCodes:
         """Return the bin number of each of n outputs, shape (n,)."""
@@ -105,8 +105,8 @@ class FeatureBins:
         if len(self.atoms.values):
             at = self.atoms.index(numbers)
             is_atom = at >= 0
-            codes[is_atom] = self.ordered + at[is_atom]
-        nan = self.ordered + len(self.atoms.values)
+            codes[is_atom] = self.ordered_count + at[is_atom]
+        nan = self.ordered_count + len(self.atoms.values)
         if table.levels or not np.all(kinds == NUMBER):
             # Codes of a table are its own; -2 and -1, absent and number, index from the end.
             bins = np.full(len(table.levels) + 2, nan + 2 + len(self.categories), np.uint16)
@@ -142,7 +142,8 @@ def bins_of(
 ) -> FeatureBins | None:
     """Return about `max_bins` bins for a feature of outputs; None if the feature is constant.
 
-    Cut points are placed by the share `share` of the outputs.
+    Cut points are placed by the share `share` of the outputs. Recurring values, NaN, and categories
+    get further bins of their own.
     """
     numbers, kinds = feature.columns(table)
     stride = max(1, round(1 / share))
@@ -161,14 +162,17 @@ def bins_of(
         if often.sum() > MAX_SINGLE:
             often[:] = False
         atoms = different.part(often)
-        cuts = _cuts(different.part(~often), counts[~often], max_bins)
-    categories = _categories(kinds, table)
+        cuts = _quantile_cuts(different.part(~often), counts[~often], max_bins)
+    categories = _frequent_categories(kinds, table)
     varied = len(values) > 1 or np.ptp(kinds) > 0 or bool(np.isnan(numbers[kinds == NUMBER]).any())
     return FeatureBins(feature, cuts, atoms, categories) if varied else None
 
 
-def _cuts(values: Clusters, counts: Ints, max_bins: int) -> Floats:
-    """Return cut points at quantiles: half of them even, half ever farther out in the tails."""
+def _quantile_cuts(values: Clusters, counts: Ints, max_bins: int) -> Floats:
+    """Return cut points at quantiles: half of them even, half ever farther out in the tails.
+
+    `counts` says how often each value came. Empty without values.
+    """
     ordered = np.repeat(np.arange(len(counts)), counts)
     if not len(ordered):
         return np.zeros(0)
@@ -190,8 +194,8 @@ def quantile_positions(n: int, even: int, far_out: int, least: float) -> Ints:
     return np.unique(np.clip(at, min(1, n - 1), n - 1))
 
 
-def _categories(kinds: Ints, table: Table) -> tuple[tuple[str, Hashable], ...]:
-    """Return the most frequent categories among the codes `kinds` of a table."""
+def _frequent_categories(kinds: Ints, table: Table) -> tuple[tuple[str, Hashable], ...]:
+    """Return the most frequent categories among the codes `kinds` of a table, at most 256."""
     if not table.levels:
         return ()
     counts = np.bincount(kinds[kinds >= 0], minlength=len(table.levels))
@@ -219,7 +223,7 @@ class AdditiveScore:
 
 
 def fit_additive(table: Table, on_d: Bools, features: Sequence[Feature]) -> AdditiveScore:
-    """Fit and return a score of outputs on D against the others, of which there are as many."""
+    """Fit and return a score of outputs on D (mask `on_d`) against as many on D'."""
     columns = choose_columns(table, features)
     codes = [column.codes(table) for column in columns]
     return AdditiveScore(tuple(columns), tuple(fit_weights(columns, codes, on_d)))
@@ -228,7 +232,7 @@ def fit_additive(table: Table, on_d: Bools, features: Sequence[Feature]) -> Addi
 def choose_columns(table: Table, features: Sequence[Feature]) -> list[Column]:
     """Return the bins of all features that vary; and those of whole outputs, if few differ.
 
-    Whole outputs alone, if they are so few that features add nothing.
+    Whole outputs alone, if they are so few that features add nothing; [] if all outputs are equal.
     """
     exact = any(feature.exact for feature in features)
     whole = output_categories(table, exact=exact)
@@ -269,8 +273,10 @@ def _penalty(column: Column) -> Floats:
     Ordered bins are drawn to their neighbours, all others to 0.
     """
     penalty = CATEGORY_RIDGE * np.eye(column.width)
-    if column.ordered:
-        differences = np.diff(np.eye(column.ordered), axis=0)
-        smooth = SMOOTHNESS * differences.T @ differences + ORDERED_RIDGE * np.eye(column.ordered)
-        penalty[: column.ordered, : column.ordered] = smooth
+    if column.ordered_count:
+        differences = np.diff(np.eye(column.ordered_count), axis=0)
+        smooth = SMOOTHNESS * differences.T @ differences + ORDERED_RIDGE * np.eye(
+            column.ordered_count
+        )
+        penalty[: column.ordered_count, : column.ordered_count] = smooth
     return penalty

@@ -118,9 +118,9 @@ def edge_upper_bound(growth: float, pairs: float) -> float:
 class PairQueue:
     """The pairs of inputs of an audit: those that the claim gives, then proposed ones.
 
-    `propose` returns a further pair, or None if there is none; `make` returns the status of a pair,
+    `propose` returns a further pair, or None if there is none; `make` returns the state of a pair,
     given its number. The given pairs numbered `first` are drawn before all other pairs, then the
-    `urgent` ones, which are proposed pairs that need no share.
+    `urgent` ones: proposed pairs for which no samples have to be set aside.
     """
 
     def __init__(
@@ -149,13 +149,13 @@ class PairQueue:
         return [status for status in self.seen if not self.is_proposed(status)]
 
     @property
-    def drawn(self) -> int:
-        """Pairs of outputs that were drawn so far."""
+    def draw_count(self) -> int:
+        """The number of pairs of outputs drawn so far."""
         return sum(status.drawn for status in self.seen)
 
     @property
     def drawn_on_proposed(self) -> int:
-        """Pairs of outputs that were drawn on pairs of inputs which the claim does not give."""
+        """The number of pairs of outputs drawn on pairs of inputs that the claim does not give."""
         return sum(status.drawn for status in self.seen if self.is_proposed(status))
 
     @property
@@ -165,18 +165,17 @@ class PairQueue:
 
     @property
     def is_searched(self) -> bool:
-        """True once no further pair is proposed, or none may be drawn on."""
+        """True once no pair is left to propose, or no proposed pair may be drawn on."""
         return self._are_turns_over and (self._is_search_over or not self._may_search)
 
     def is_proposed(self, status: PairState) -> bool:
-        """Return whether the pair was proposed, not given by the claim."""
+        """Return whether a pair was proposed, not given by the claim."""
         return status.number >= self.claimed
 
     def pick_pair(self) -> PairState | None:
         """Return the pair to draw next: a promising one, else a new one, else the best one.
 
-        None if the mechanism refuses all pairs and there is no new one. A new pair is added to
-        `seen`.
+        A new pair is added to `seen`. None if no seen pair may be drawn on and there is no new one.
         """
         open_pairs = [status for status in self.seen if self._may_go_on(status)]
         best = max(open_pairs, key=lambda status: status.edge_bound, default=None)
@@ -185,9 +184,9 @@ class PairQueue:
         return self.pick_new_pair() or best
 
     def pick_new_pair(self) -> PairState | None:
-        """Add a pair that was not picked so far to `seen`, and return it.
+        """Add a pair that was not picked so far to `seen`, and return its state.
 
-        None if the given pairs are used up and no further one is proposed, or none may be drawn on.
+        None if the given pairs are used up and no further pair is proposed or may be drawn on.
         """
         status = next(self._turns, None)
         self._are_turns_over = status is None
@@ -208,20 +207,25 @@ class PairQueue:
         yield from (self.states[k] for k in range(self.claimed) if k not in first)
 
     def _add(self, pair: Pair) -> PairState:
+        """Add a pair to `states`, and return its new state."""
         status = self._make(len(self.states), pair)
         self.states.append(status)
         return status
 
     @property
     def _may_search(self) -> bool:
-        """True while a new proposed pair may be drawn on."""
-        return self.drawn_on_proposed <= max(FIRST_PROPOSED, PROPOSED_SHARE * self.drawn)
+        """True while a new proposed pair may be drawn on: up to 500 pairs of outputs, or 5 %."""
+        return self.drawn_on_proposed <= max(FIRST_PROPOSED, PROPOSED_SHARE * self.draw_count)
 
     def _may_go_on(self, status: PairState) -> bool:
-        """Return whether more may be drawn on a pair that was picked before."""
+        """Return whether more may be drawn on a pair that was picked before.
+
+        Refused pairs may not; proposed pairs beyond their share of outputs only if they look
+        broken.
+        """
         if status.refused:
             return False
-        in_share = self.drawn_on_proposed <= PROPOSED_SHARE * self.drawn
+        in_share = self.drawn_on_proposed <= PROPOSED_SHARE * self.draw_count
         if in_share or not self.is_proposed(status):
             return True
         return status.edge_bound >= NEW_PAIR_EDGE or status.earned >= WON_BY_CHANCE
@@ -239,7 +243,7 @@ class PairSampler(Protocol):
     def draw(self, status: PairState, size: int) -> list[Ints]:
         """Draw `size` pairs of outputs, and return the counts of their bins, a table a binning.
 
-        Adds to `status.drawn`, and to `status.outputs` as far as there is room.
+        Adds to `status.drawn`, and to `status.outputs` while there is room.
         """
 
     def look_at_first_batch(self, status: PairState) -> None:
@@ -258,14 +262,14 @@ class BettingLoop:
     def play(self, pairs: float, should_stop: Callable[[], bool] = lambda: False) -> None:
         """Play batches until the claim is refuted, or `pairs` pairs of outputs are drawn in all.
 
-        Also ends as soon as `should_stop`, which is asked after each batch, and if the mechanism
-        refuses all pairs.
+        Also ends when `should_stop`, called after each batch, returns True, and when no pair is
+        left to draw on. Passes on errors of the sampler, such as OutOfTime.
         """
-        while not self.ledger.is_refuted and self.queue.drawn < pairs:
+        while not self.ledger.is_refuted and self.queue.draw_count < pairs:
             status = self.queue.pick_pair()
             if status is None:
                 return
-            self.play_batch(status, int(pairs - self.queue.drawn))
+            self.play_batch(status, int(pairs - self.queue.draw_count))
             if should_stop():
                 return
 
@@ -273,8 +277,9 @@ class BettingLoop:
         """Fix the bets on a batch of at most `left` pairs of outputs, draw it, pay out, and refit.
 
         Updates the wealth of the ledger, and the record, detector and edge bound of the pair.
+        Nothing is bet before the first fit; refits only if outputs have doubled since the last.
         """
-        size = min(left, batch_size(status, self.queue.drawn, self.ledger))
+        size = min(left, batch_size(status, self.queue.draw_count, self.ledger))
         prior = float(max(self.queue.claimed, status.number + 1))
         portfolio = self.ledger.stake(status.record, prior) if status.binnings else None
         batch = self.draw(status, size)
@@ -293,7 +298,8 @@ class BettingLoop:
     def draw(self, status: PairState, size: int) -> list[Ints]:
         """Draw a batch without a bet on it, and return the counts of its bins.
 
-        Before the first batch on a pair, decides whether its draws are coupled.
+        Before the first batch on a pair, decides whether its draws are coupled; after it, whether
+        its inputs are refused.
         """
         first = not status.drawn
         if first:
@@ -306,7 +312,8 @@ class BettingLoop:
     def refit(self, status: PairState) -> None:
         """Fit the detector of a pair anew, unless it has fewer outputs than the smallest batch.
 
-        The pair is drawn independently from then on if bets would have won more that way.
+        If bets would have won more without shared random numbers, the pair is drawn so from then
+        on.
         """
         if status.outputs.pairs < MIN_BATCH:
             return
@@ -316,7 +323,10 @@ class BettingLoop:
 
 
 def batch_size(status: PairState, drawn: int, ledger: Ledger) -> int:
-    """Return the pairs of outputs in the next batch on a pair; `drawn` are those on all pairs."""
+    """Return the pairs of outputs in the next batch on a pair; `drawn` are those on all pairs.
+
+    12 for the first batch, and at least 8. Smaller than usual if bets are close to a refutation.
+    """
     if not status.drawn:
         return FIRST_BATCH
     size = max(FIRST_BATCH, int(max(BATCH_GROWTH * status.drawn, BATCH_SHARE * drawn)))

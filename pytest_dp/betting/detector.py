@@ -44,7 +44,7 @@ a share of every stake; with none, a value that is released once in a thousand r
 
 
 class Binning(Protocol):
-    """A way to sort outputs into bins, numbered from 0."""
+    """A rule that sorts outputs into bins, numbered from 0."""
 
     @property
     def width(self) -> int:
@@ -85,7 +85,7 @@ class ByEvent:
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """A function of outputs, which samplers call as they draw: see `__call__`."""
+    """A function that sorts outputs into bins, which samplers call as they draw: see `__call__`."""
 
     binnings: tuple[Binning, ...]
     keep: bool
@@ -109,7 +109,8 @@ class Reader:
 def cuts_of(odds: Floats, max_cuts: int) -> Floats:
     """Return cut points of scores: between all values if at most `max_cuts` differ, else quantiles.
 
-    Half of the quantiles are even, the other half lie ever farther out in both tails.
+    Half of the quantiles are even, the other half lie ever farther out in both tails. Empty if all
+    scores are equal.
     """
     values = np.unique(odds)
     if len(values) <= max_cuts:
@@ -131,7 +132,7 @@ def joint_counts(bins1: BinNumbers, bins2: BinNumbers, width: int) -> Ints:
 
 @dataclass(frozen=True, slots=True)
 class Detector:
-    """Ways to sort outputs into bins, the one by score first."""
+    """Binnings of outputs, the one by score first."""
 
     binnings: tuple[Binning, ...] = ()
     pairs: int = 0
@@ -147,15 +148,14 @@ def fit_detector(
 ) -> tuple[Detector, BetRecord]:
     """Fit a detector of outputs on D against as many on D'; return it, and counts of their bins.
 
-    The first row on D and the first row on D' are one pair of outputs, and so on. `rank` returns a
-    ranking of events by their counts, given the number of pairs that they were counted in.
-    `fit_model` returns a model in place of an `AdditiveScore`. Each half of the pairs is counted
-    by what the other half taught.
+    The k-th rows on D and on D' are a pair of outputs. `rank` returns a ranking of events by their
+    counts, given the number of pairs that they were counted in. `fit_model` returns a model in
+    place of an `AdditiveScore`. Each half of the pairs is counted by a detector of the other half.
     """
     by_score, counts, means = fit_score(table, on_d, features, fit_model)
     binnings: list[Binning] = [by_score]
     joint = [counts]
-    for seen, unseen in halves_of(table):
+    for seen, unseen in split_halves(table):
         rows = table.rows(unseen)
         for event in _readable_events(table.rows(seen), on_d[seen], features, rank):
             if event not in binnings:
@@ -164,8 +164,8 @@ def fit_detector(
     return Detector(tuple(binnings), len(table) // 2), BetRecord(joint, means)
 
 
-def halves_of(table: Table) -> tuple[tuple[Bools, Bools], tuple[Bools, Bools]]:
-    """Return masks of the rows to fit on and of those to score: early and late pairs, then swapped.
+def split_halves(table: Table) -> tuple[tuple[Bools, Bools], tuple[Bools, Bools]]:
+    """Return masks of rows to fit on and rows to score: early and late pairs, then swapped.
 
     Rows i and i + n/2 of n rows are a pair.
     """
@@ -187,7 +187,7 @@ def fit_score(
     width), means (width,). Parameters are those of `fit_detector`; the score is cut at `max_cuts`
     places at most.
     """
-    halves = halves_of(table)
+    halves = split_halves(table)
     model: Posterior
     if fit_model is None:
         model, held_out = _fit_additive(table, on_d, features, halves)
@@ -230,14 +230,14 @@ def _readable_events(
 
 
 def count_pairs(bins: BinNumbers, on_d: Bools, width: int) -> Floats:
-    """Return `joint_counts` as floats, given the bins of all outputs, and which are on D."""
+    """Return `joint_counts` as floats, given the bins of all outputs, and a mask of those on D."""
     return joint_counts(bins[on_d], bins[~on_d], width).astype(np.float64)
 
 
 def with_values(ranked: Floats, values: Floats) -> Floats:
     """Return `values` in the order of `ranked`: the k-th smallest where `ranked` is k-th smallest.
 
-    Scores that are tied in `ranked` get the same value, the middle one of theirs.
+    Scores that are tied in `ranked` get one value, the middle one of theirs.
     """
     inverse, counts = np.unique(ranked, return_inverse=True, return_counts=True)[1:]
     middle = np.cumsum(counts) - (counts + 1) // 2
@@ -246,7 +246,10 @@ def with_values(ranked: Floats, values: Floats) -> Floats:
 
 
 def mean_scores(scored: Floats, bins: BinNumbers, cuts: Floats) -> Floats:
-    """Return the mean score of the outputs in each bin; of an empty bin, a cut beside it."""
+    """Return the mean score of the outputs in each bin; of an empty bin, a cut beside it.
+
+    0 for a single empty bin.
+    """
     width = len(cuts) + 1
     sizes = np.bincount(bins, minlength=width)
     mean: Floats = np.bincount(bins, scored, width) / np.maximum(sizes, 1)

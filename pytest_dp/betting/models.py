@@ -53,10 +53,10 @@ class Posterior(Protocol):
 def quantities(settings: Settings, table: Table, on_d: Bools, paired: int = 0) -> list[Feature]:
     """Return the features of outputs that a classifier is shown.
 
-    The two classifiers of the paper see the numbers and categories of an output, all others also
-    its sums, differences, extremes and counts. The user's own function, and the bits of doubles,
-    are added where the settings ask for them. `on_d` says which outputs are on D; the first
-    `paired` outputs on either input were drawn with the same random numbers.
+    Classifiers of the paper see numbers, categories and lengths of outputs, all others also sums,
+    differences, extremes and counts. The user's own function, and the bits of doubles, are added if
+    the settings ask for them. `on_d` marks outputs on D; the first `paired` outputs on either input
+    share random numbers. An extract has the features that were kept.
 
     Raises ClaimError if the user's function raises, or gives anything but as many numbers for every
     output.
@@ -77,9 +77,9 @@ def quantities(settings: Settings, table: Table, on_d: Bools, paired: int = 0) -
 def check_by_itself(model: Posterior, about: list[Feature], table: Table) -> None:
     """Raise ClaimError if the user's functions do not look at each output by itself.
 
-    An event has to be one of single outputs: a function that remembers earlier outputs, or looks at
-    a whole batch, may distinguish two inputs better than one run does. So 64 outputs are scored
-    together, and each by itself, in another order; their numbers have to agree.
+    A function that remembers earlier outputs, or looks at a whole batch, may distinguish two inputs
+    better than one run does. So 64 outputs are scored together, and one by one in another order;
+    their numbers have to agree. Raises ClaimError as well if a function raises.
     """
     sample = [table.raw[int(i)] for i in np.linspace(0, len(table) - 1, 64).astype(int)]
     user = [feature for feature in about if feature.kind == "user"]
@@ -129,7 +129,7 @@ class Design:
     """Features, each with a category: the flag is 1 where the feature is of that category."""
 
     def matrix(self, table: Table) -> Floats:
-        """Return one row for each output, shape (n, columns)."""
+        """Return a row for each output, shape (n, columns): 0 where it has no such number."""
         rows = np.zeros((len(table), len(self.numbers) + len(self.flags)))
         for i, (feature, mean, deviation) in enumerate(self.numbers):
             values, kinds, _ = numbers_and_categories(feature, table)
@@ -151,7 +151,10 @@ class Design:
 
 
 def design(table: Table, features: list[Feature]) -> Design:
-    """Return columns for all numbers and categories of features that vary among outputs."""
+    """Return columns for the numbers and categories of features that vary among outputs.
+
+    Numbers too large for floats are left out, and categories after the first 64.
+    """
     numbers, flags = [], []
     for feature in features:
         values, kinds, names = numbers_and_categories(feature, table)
@@ -212,14 +215,14 @@ class Classified:
         return odds
 
     def chances(self, rows: Floats) -> Floats:
-        """Return the probability of D for each row, shape (n,).
+        """Return the probability of D for each row, shape (n,), perhaps NaN.
 
         Raises ClaimError if the classifier raises, or returns another shape than (n, 2).
         """
         try:
             probabilities = np.asarray(self.classifier.predict_proba(rows), dtype=np.float64)
         except Exception as error:
-            raise _fail(self.classifier, "predict_proba", error) from error
+            raise _classifier_error(self.classifier, "predict_proba", error) from error
         shape = probabilities.shape
         if shape != (len(rows), 2):
             raise ClaimError(
@@ -259,7 +262,7 @@ def fit_classifier(
                 warnings.simplefilter("ignore")
             fitted = untrained.fit(plan.matrix(table), on_d.astype(int))
     except Exception as error:
-        raise _fail(classifier, "fit", error) from error
+        raise _classifier_error(classifier, "fit", error) from error
     finally:
         np.random.set_state(state)  # noqa: NPY002
     fitted = untrained if fitted is None else fitted
@@ -267,7 +270,8 @@ def fit_classifier(
     return Classified(plan, fitted, classes.index(1) if 1 in classes else 1)
 
 
-def _fail(classifier: Any, what: str, error: Exception) -> ClaimError:
+def _classifier_error(classifier: Any, what: str, error: Exception) -> ClaimError:
+    """Return the ClaimError for a classifier that raised an error in its method `what`."""
     return ClaimError(
         f"classifier={_name(classifier)}: {what} raised {type(error).__name__}: {error}. Give an "
         "object with scikit-learn's interface, or leave classifier= out."

@@ -31,9 +31,9 @@ MAX_LABELS = 8
 
 
 def scores(model: Posterior, table: Table) -> Floats:
-    """Return the log odds of D for each of n outputs, in nats, shape (n,).
+    """Return the log odds of D for each of n outputs, in nats, shape (n,), rounded to 9 decimals.
 
-    They are rounded, so that equal outputs score the same in batches of any size.
+    Rounded, equal outputs score the same in batches of any size.
     """
     rounded: Floats = np.round(model.log_odds(table), 9) + 0.0
     return rounded
@@ -58,7 +58,7 @@ class Attack:
     """The quantities that add most to the score, with typical values inside and outside."""
 
     def hits(self, table: Table) -> tuple[Bools, Bools]:
-        """Return which outputs score above the threshold, and which score just the threshold."""
+        """Return masks of the outputs above the threshold, and of those right at the threshold."""
         signed = self.scores(table)
         return signed > self.threshold, signed == self.threshold
 
@@ -71,7 +71,7 @@ class Attack:
         return float(self.scores(tabulate([output]))[0])
 
     def mask(self, table: Table) -> Bools:
-        """Return which outputs score above the threshold."""
+        """Return a mask of the outputs that score above the threshold."""
         return self.hits(table)[0]
 
     def __call__(self, output: Any) -> float:
@@ -80,7 +80,7 @@ class Attack:
         return float(above[0]) or self.tie * float(at[0])
 
     @property
-    def said(self) -> str:
+    def subject(self) -> str:
         """The event as the subject of a sentence."""
         return f"outputs with a score above {self.threshold:.4g}"
 
@@ -90,11 +90,10 @@ class Attack:
 
 
 def main_quantities(attack: Attack, table: Table) -> tuple[str, ...]:
-    """Return sentences on the quantities that add most to the score inside of an attack.
+    """Return texts on up to three quantities that add most to the score inside of an attack.
 
-    Each has typical values inside and outside. Empty if the model is not an `AdditiveScore`.
-
-    The table holds outputs of both inputs, from which the attack was learned.
+    Each has typical values inside and outside. () if the model is not an `AdditiveScore`, or the
+    attack includes all or none of the outputs. The table holds outputs of both inputs.
     """
     inside = attack.mask(table)
     if not isinstance(attack.model, AdditiveScore) or inside.all() or not inside.any():
@@ -105,16 +104,18 @@ def main_quantities(attack: Attack, table: Table) -> tuple[str, ...]:
     for at in np.argsort(-more)[:MAX_NAMED].tolist():
         column = attack.model.columns[at]
         if more[at] > 0 and isinstance(column, FeatureBins):
-            here, there = (_typical(column.feature, table, rows) for rows in (inside, ~inside))
+            here, there = (
+                _typical_value(column.feature, table, rows) for rows in (inside, ~inside)
+            )
             if here != there:
                 told.append(f"{column.feature.text}: {here} in S, {there} outside")
     return tuple(told)
 
 
-def _typical(feature: Feature, table: Table, rows: Bools) -> str:
+def _typical_value(feature: Feature, table: Table, rows: Bools) -> str:
     """Return as text the median of a feature if it is mostly a number, else its commonest category.
 
-    Of the outputs that `rows` marks.
+    Counts the outputs that `rows` marks.
     """
     numbers, codes = feature.columns(table)
     numbers, codes = numbers[rows], codes[rows]
@@ -125,8 +126,11 @@ def _typical(feature: Feature, table: Table, rows: Bools) -> str:
     return names.get(int(values[counts.argmax()]), "absent")
 
 
-def typical_outputs(attack: Attack, table: Table, inside: bool) -> list[int]:
-    """Return the rows of a few outputs inside or outside of an attack, the most typical first."""
+def typical_rows(attack: Attack, table: Table, inside: bool) -> list[int]:
+    """Return the rows of up to three outputs inside or outside of an attack, most typical first.
+
+    Scores of typical outputs are close to the median. [] if there are no such outputs.
+    """
     rows = np.flatnonzero(attack.mask(table) == inside)
     if not len(rows):
         return []
@@ -170,7 +174,7 @@ class Bars:
         return np.bincount(2 * bar + self.event.mask(table), minlength=2 * self.size)
 
     def histogram(self, on_d: Ints, on_d2: Ints) -> Histogram:
-        """Return the picture by sums of `counts` on either input; cut empty bars at its ends."""
+        """Return the picture by sums of `counts` on either input; drop empty bars at its ends."""
         ends: list[tuple[str, float | None, float | None]]
         if self.values:
             rounded = [round_for_drawing(value) for value in self.values]
@@ -211,7 +215,7 @@ class Tally:
         return np.concatenate([[len(table)], np.sum(self.hits(table), 1), *in_bars])
 
     def hits(self, table: Table) -> list[Bools]:
-        """Return which outputs are in the event, and which are right at its threshold."""
+        """Return masks of the outputs in the event, and of those right at its threshold."""
         if isinstance(self.event, Attack):
             return list(self.event.hits(table))
         return [self.event.mask(table), np.zeros(len(table), bool)]
@@ -252,11 +256,10 @@ def _feature_of(event: Event) -> Any:
 def _numbers_and_labels(
     event: Event | Attack, table: Table
 ) -> tuple[Floats, Bools, Ints, list[str]]:
-    """Return what a picture of an event sorts outputs by.
+    """Return the number of each output, a mask of outputs with a number, label codes, and labels.
 
-    The number of each output, by the score or by the feature that the event speaks of first; which
-    outputs have one; a code of each output, and the labels that codes stand for. An event of whole
-    outputs has no numbers.
+    The number is the score, or the first feature that the event is about. An event of whole outputs
+    has no numbers. Codes index the labels.
     """
     if isinstance(event, Attack):
         score = event.scores(table)

@@ -80,9 +80,9 @@ KnownPair = EnumeratedPair | Alignment
 
 
 def parameter_of(known: KnownPair, guarantee: Guarantee) -> tuple[float, float]:
-    """Return the parameter of a guarantee on a pair, and its error.
+    """Return the parameter of a guarantee on a pair, and its error (0.0 for an alignment).
 
-    Raises CannotInstrument if it is unknown.
+    Raises CannotInstrument if it is not known, as for enumerated pairs and parameters but eps.
     """
     if isinstance(known, Alignment):
         return known.parameter_of(guarantee), 0.0
@@ -95,18 +95,23 @@ def parameter_of(known: KnownPair, guarantee: Guarantee) -> tuple[float, float]:
 
 
 class Enumerator:
-    """Losses on pairs by enumeration of outcomes; the law of the outputs on each input is kept."""
+    """An enumeration of outcomes on pairs; the law of the outputs on each input is kept."""
 
     def __init__(self, call: Call) -> None:
         self._call = call
         self._laws: dict[object, tuple[Any, Any]] = {}
 
     def enumerate_pair(self, inputs: tuple[Any, Any], deadline: Deadline) -> EnumeratedPair:
-        """Return the loss on a pair; raise CannotInstrument, or what the mechanism raises."""
+        """Return the loss on a pair by all outcomes on both inputs, with their probabilities.
+
+        Raises CannotInstrument if outcomes cannot be enumerated in time, or the mechanism's own
+        error.
+        """
         on_d, on_d2 = (self._law_of_outputs(data, deadline) for data in inputs)
         return compare_laws(on_d, on_d2)
 
     def _law_of_outputs(self, data: Any, deadline: Deadline) -> Any:
+        """Return the law of outputs on an input; enumerate it unless it was kept."""
         frozen = Input(data).frozen
         key = id(data) if frozen is None else frozen
         if key not in self._laws:  # with the data, of which no other object may get the id
@@ -115,7 +120,10 @@ class Enumerator:
 
 
 class Aligner:
-    """Alignments of the pairs of a claim, which share runs and a limit on the number of runs."""
+    """A search for alignments of a claim's pairs, which share runs and a limit on their number.
+
+    An alignment is a shift of random draws that gives the output on D from the run on D'.
+    """
 
     def __init__(self, session: Session) -> None:
         share = REPLAY_SHARE if session.call.size is None else REPLAY_SHARE / 2
@@ -127,10 +135,11 @@ class Aligner:
         """The first bound that was found above the claim."""
 
     def align_pair(self, pair: Pair, deadline: Deadline) -> Alignment:
-        """Return an alignment of a pair within the claim, after as many replays as there is time.
+        """Run replays of a pair, and return an alignment whose bound is within the claim.
 
-        A note says so if they are fewer than planned. Raises CannotInstrument if there is none,
-        what the mechanism raises, and OutOfTime.
+        Adds a note if there is time for fewer replays than planned. Raises CannotInstrument if
+        there is no such alignment or too few runs are left, the mechanism's own errors, and
+        OutOfTime.
         """
         session, memory = self._session, self._memory
         planned = REPLAYS_OF_LARGEST if pair.content in self._largest else self._replays_of_others
@@ -163,7 +172,7 @@ def largest_pairs(session: Session) -> Sequence[Pair]:
 
 @dataclass(slots=True)
 class DerivedLosses:
-    """The losses on pairs that are known without bets, and how more of them are derived."""
+    """The losses on pairs that are known without bets, and the means to derive more."""
 
     pairs: dict[int, KnownPair] = field(default_factory=dict)
     """By the numbers of the pairs."""
@@ -177,7 +186,10 @@ class DerivedLosses:
     """A bound by an alignment that is above the claim; None if there was none."""
 
     def add(self, number: int, pair: Pair, deadline: Deadline) -> None:
-        """Derive the loss on one more pair, and keep it under the number of the pair if found."""
+        """Derive the loss on one more pair, and keep it under the number of the pair if found.
+
+        An error of the mechanism, or time that is up, leaves the loss unknown.
+        """
         with suppress(OutOfTime, CannotInstrument, Exception):  # proposals break no audit
             if number not in self.pairs and self.aligner is not None:
                 self.pairs[number] = self.aligner.align_pair(pair, deadline)
@@ -186,7 +198,10 @@ class DerivedLosses:
                 self.pairs[number] = self.enumerator.enumerate_pair(pair.inputs, deadline)
 
     def is_aligned(self, pair: Pair, deadline: Deadline) -> bool:
-        """Run replays; return whether an alignment bounds the loss on a pair within the claim."""
+        """Run replays; return whether an alignment bounds the loss on a pair within the claim.
+
+        False as well if the mechanism raises, time is up, or alignments are not looked for.
+        """
         with suppress(OutOfTime, CannotInstrument, Exception):  # proposals break no audit
             return self.aligner is not None and bool(self.aligner.align_pair(pair, deadline))
         return False
@@ -202,7 +217,7 @@ class DerivedLosses:
 
     @property
     def by_rounding(self) -> bool:
-        """True if on a pair outputs count as different that differ by rounding alone."""
+        """True if outputs on a pair count as different that differ by rounding alone."""
         return any(pair.by_rounding for pair in self.pairs.values())
 
 
@@ -214,10 +229,10 @@ def hold_against(known: KnownPair, sides: tuple[Outputs, Outputs]) -> None:
 
 
 def check_keeps_nothing(call: Call, data: Any, deadline: Deadline) -> None:
-    """Run a copy of the mechanism a few times; raise CannotInstrument if the copy has changed.
+    """Run a copy of the mechanism twice; raise CannotInstrument if the copy has changed.
 
-    Then later runs may not do what enumerated or replayed runs do. Raises what the mechanism
-    raises, and OutOfTime.
+    Later runs may then differ from enumerated or replayed runs. Passes on the mechanism's errors;
+    raises CannotCopy and OutOfTime.
     """
     copied, (on_copy,) = call.copy(data)
     copied = replace(copied, made=RunCounter())  # these are no samples
@@ -245,7 +260,8 @@ def estimate_of(
 ) -> Estimate:
     """Return a loss on several pairs as an estimate, which is as sure as on the least sure pair.
 
-    `runs` is the number of real runs that agree, and `unseen` the probability of what they miss.
+    `runs` is the number of real runs that agree; `unseen` bounds the share of runs in which they
+    could miss other behaviour, and alignments replace it.
     """
     mode: Mode = "exact"
     basis = max((pair.basis for pair in known), key=lambda text: (len(text), text))
@@ -261,11 +277,11 @@ def estimate_of(
 
 
 def derive_losses(session: Session) -> DerivedLosses:
-    """Derive the losses on the claim's first pairs, and return them.
+    """Derive the losses on the claim's first pairs, and return them; never raise for the mechanism.
 
-    Losses are bounded by alignments, those of largest movement first. Where there is none within
-    the claim, outcomes are enumerated as far as they can be. All of it goes by counts of runs: time
-    ends it only where runs are slow.
+    Losses are bounded by alignments, the pair of largest movement first. If a pair has none within
+    the claim, outcomes are enumerated as far as they can be; `refusal` gives the reason. Counts of
+    runs limit both; time ends them only if runs are slow.
     """
     aligner, found = Aligner(session), DerivedLosses()
     given, seconds = session.pairs[:MAX_ALIGNED], session.budget.max_seconds
@@ -293,9 +309,9 @@ def derive_losses(session: Session) -> DerivedLosses:
 def _derive_until_refused(
     found: DerivedLosses, order: Iterable[int], derive: Callable[[int], KnownPair]
 ) -> str:
-    """Add the losses on pairs, by their numbers, to those that were found.
+    """Add the losses on pairs, by their numbers, to `found`, until one cannot be derived.
 
-    Return why the loss on a pair is not known, which ends it; empty if all are known.
+    Return the reason, which may be the mechanism's error or lack of time; "" if all are known.
     """
     for number in order:
         try:

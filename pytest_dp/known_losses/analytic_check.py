@@ -81,8 +81,8 @@ class AnalyticCheck(KnownLosses):
     """Known losses on the pairs of an audit, and the checks without which no pass rests on them.
 
     A pass may rest on them if the loss is known on all pairs that the claim gives, and above the
-    claim on none. Of proposed pairs, those without a known loss are bet on. `pairs` is None before
-    there is an audit.
+    claim on none. Proposed pairs without a known loss are bet on. `pairs` is None before there is
+    an audit.
     """
 
     def __init__(
@@ -121,12 +121,12 @@ class AnalyticCheck(KnownLosses):
     # What is known
 
     @property
-    def _given(self) -> list[PairState]:
+    def _given_pairs(self) -> list[PairState]:
         """The pairs that the claim gives."""
         return self._pairs.states[: self._pairs.claimed]
 
     @property
-    def _known(self) -> list[PairState]:
+    def _known_pairs(self) -> list[PairState]:
         """The pairs with a known loss, whatever it is, whose inputs the mechanism accepts."""
         return [s for s in self._pairs.states if not s.refused and self.is_known(s)]
 
@@ -135,7 +135,7 @@ class AnalyticCheck(KnownLosses):
         return self._loss_on(state) is not None
 
     def _loss_on(self, state: PairState) -> tuple[float, float] | None:
-        """Return the parameter of the claim on a pair, and its error; None if it is not known."""
+        """Return the parameter of the claim on a pair, and its error; None if not known exactly."""
         number, known = state.number, self.derived.pairs.get(state.number)
         if known is None:
             return None
@@ -149,16 +149,15 @@ class AnalyticCheck(KnownLosses):
 
     @property
     def loss(self) -> tuple[float, float]:
-        """The largest parameter on a known pair inside of the claim, and its error; else 0 and 0.
-
-        What pairs outside of the declared inputs lose is told beside it.
-        """
-        losses = [self._loss_on(s) for s in self._known if not self.session.is_report_only(s.pair)]
+        """The largest parameter on a known pair inside of the claim, and its error; or 0 and 0."""
+        inside = [s for s in self._known_pairs if not self.session.is_report_only(s.pair)]
+        losses = map(self._loss_on, inside)
         known = [loss for loss in losses if loss is not None] or [(0.0, 0.0)]
         return max(value for value, _ in known), max(error for _, error in known)
 
     @property
     def _exceeds(self) -> bool:
+        """True if the largest known loss is above the claim by more than its error."""
         value, error = self.loss
         return value > self.session.guarantee.claimed * (1 + ROUNDING) + error
 
@@ -168,18 +167,19 @@ class AnalyticCheck(KnownLosses):
 
     @property
     def is_within(self) -> bool:
-        return bool(self._given) and all(map(self.is_known, self._given)) and not self._exceeds
+        given = self._given_pairs
+        return bool(given) and all(map(self.is_known, given)) and not self._exceeds
 
     @property
-    def unknown(self) -> list[PairState]:
+    def unknown_pairs(self) -> list[PairState]:
         """Proposed pairs without a known loss on which more outputs are to be drawn.
 
-        Together they get as many as those that the claim gives, or a share of all that may be drawn
-        if these are few; and more if they look broken.
+        Together they get as many as the pairs that the claim gives, or a share of all that may be
+        drawn if these are few; afterwards, only pairs that look broken are listed.
         """
         pairs = self._pairs
         unknown = [state for state in pairs.accepted_pairs if not self.is_known(state)]
-        drawn, given = (sum(state.drawn for state in states) for states in (unknown, self._given))
+        drawn, given = (sum(s.drawn for s in each) for each in (unknown, self._given_pairs))
         share = SHARE_OF_UNKNOWN * self.session.budget.max_samples / 2
         if drawn < max(given, min(MAX_OF_UNKNOWN, share)):
             return unknown
@@ -190,7 +190,7 @@ class AnalyticCheck(KnownLosses):
     def required_runs(self) -> int:
         if not self.is_within or not self._is_largest_move_settled() or self._is_doubted():
             return 0
-        vectorised, given = self.session.call.size is not None, self._given
+        vectorised, given = self.session.call.size is not None, self._given_pairs
         if all(isinstance(self.derived.pairs.get(state.number), Alignment) for state in given):
             runs = ROWS_OF_ALIGNED if vectorised else 0
         else:  # of vectorised calls, each row is held against two others
@@ -203,7 +203,8 @@ class AnalyticCheck(KnownLosses):
     def _is_largest_move_settled(self) -> bool:
         """Return whether enough pairs were screened, and the loss on that of largest move is known.
 
-        True without screening: where the claim lists its pairs, or gives patterns of queries.
+        True without screening: if the claim lists its pairs, or gives patterns of queries. True as
+        well if that pair is refused, or is still to be proposed.
         """
         promise, screened = self.session.claim.promise, self.session.screened
         if not (is_strategy(promise.inputs) or isinstance(promise.inputs, list | tuple)):
@@ -230,11 +231,12 @@ class AnalyticCheck(KnownLosses):
     # Checks of the mechanism, and of its real runs
 
     def _is_doubted(self) -> bool:
-        """Check inputs that are new by runs of copies; set and return whether there is a doubt."""
+        """Check inputs that are new by runs of copies; return whether `against` is set."""
         self._check(lambda: self._check_new_inputs(self._deadline()))
         return bool(self.against)
 
     def _deadline(self) -> Deadline:
+        """Return the deadline of one check, from now."""
         return self.session.budget.deadline_in(self._seconds)
 
     def _check(self, check: Callable[[], None]) -> None:
@@ -249,11 +251,12 @@ class AnalyticCheck(KnownLosses):
             self.against = str(error) or type(error).__name__
 
     def _check_new_inputs(self, deadline: Deadline) -> None:
-        """Raise CannotInstrument where a mechanism keeps something, or rows of a call differ.
+        """Run copies on new inputs; raise CannotInstrument if they keep something, or rows differ.
 
-        Of vectorised mechanisms, rows are held against calls of one row.
+        Rows of vectorised calls are compared with calls of one row. Raises OutOfTime, and the
+        mechanism's errors.
         """
-        call, inputs = self.session.call, self._inputs_of(self._known)
+        call, inputs = self.session.call, self._inputs_of(self._known_pairs)
         for number, data in inputs.items():
             if number in self._inputs_checked:
                 continue
@@ -275,7 +278,7 @@ class AnalyticCheck(KnownLosses):
         }
 
     def accepts_pass(self) -> bool:
-        known = self._known
+        known = self._known_pairs
         if not self.required_runs() or any(map(self.missing_runs, known)):
             return False
         self._compare_with_real_runs(known)
@@ -291,12 +294,12 @@ class AnalyticCheck(KnownLosses):
                 self._drawn_when_compared[state.number] = state.drawn
 
     def _compare_runs_on(self, state: PairState) -> None:
-        """Raise CannotInstrument if the real runs on a pair speak against its known loss."""
-        call, known, sides = (
-            self.session.call,
-            self.derived.pairs[state.number],
-            state.outputs.sides(),
-        )
+        """Raise CannotInstrument if the real runs on a pair disagree with its known loss.
+
+        Also if the mechanism has changed, outputs were not kept, or rows of its calls differ.
+        """
+        call, known = self.session.call, self.derived.pairs[state.number]
+        sides = state.outputs.sides()
         if content_of(call) != self._before:
             raise CannotInstrument(KEEPS)
         if min(map(len, sides)) < min(state.drawn, known.checked):
@@ -314,20 +317,20 @@ class AnalyticCheck(KnownLosses):
     # What is shown
 
     def _loss_on_claim(self) -> Estimate:
-        """Return the loss on the claim's pairs, with what the real runs on them may miss."""
+        """Return the loss on the claim's pairs, with the share of runs that real runs may miss."""
         known = self.derived.pairs
         pairs = [known[number] for number in range(self._pairs.claimed) if number in known]
-        drawn = min(state.drawn for state in self._given)
+        drawn = min(state.drawn for state in self._given_pairs)
         unseen = -math.expm1(math.log(SHOWN_ALPHA) / drawn) if drawn and self.runs else 0.0
         return estimate_of(pairs, *self.loss, self.runs, unseen)
 
     def estimate(
         self, states: Sequence[PairState], *, violated: bool
     ) -> tuple[Estimate | None, str]:
-        """Return the loss on the claim's pairs; or None, and the reason why it is not known.
+        """Return the loss on the claim's pairs and ""; or None, and the reason why it is not known.
 
-        Where the claim was not refuted, no larger loss is shown: what is so rare that no run has it
-        is not checked by any. Where it was, nothing is without the pair that broke it.
+        It is not known without 1,000 outputs on a pair that agree, after a violation on a pair
+        without a known loss, and if it is above a claim that bets did not refute.
         """
         if self.runs and not violated:
             return self._loss_on_claim(), ""
@@ -362,7 +365,7 @@ class AnalyticCheck(KnownLosses):
     def _parameter_on(self, state: PairState) -> tuple[float, float]:
         """Return the claim's parameter on a pair, and its error.
 
-        Raises CannotInstrument unless real outputs agree with it.
+        Raises CannotInstrument if real outputs disagree, or rows of its calls were not compared.
         """
         known = self.derived.pairs[state.number]
         if self.session.call.size is not None and isinstance(known, Alignment):
@@ -373,8 +376,8 @@ class AnalyticCheck(KnownLosses):
     def pairs_above_claim(self) -> Sequence[PairState]:
         if not self._exceeds or self._is_doubted() or self._differs_by_rounding_alone:
             return []
-        known = [s for s in self._known if not self.session.is_report_only(s.pair)]
-        self._compare_with_real_runs([state for state in self._known if state.drawn])
+        known = [s for s in self._known_pairs if not self.session.is_report_only(s.pair)]
+        self._compare_with_real_runs([state for state in self._known_pairs if state.drawn])
         losses = [self._loss_on(state) or (0.0, 0.0) for state in known]
         largest = max(losses)[0]
         both = zip(known, losses, strict=True)

@@ -157,7 +157,7 @@ def _event_of_restart(found: _Estimated, pairs: PairSearch) -> Witness | None:
     If the outputs do not show such an event, return that of `find_suspicious_event`.
     """
     session = pairs.session
-    runs = max(1, min(LOOKED_AT, int(SEARCH_SHARE * session.budget.left / 2)))
+    runs = max(1, min(LOOKED_AT, int(SEARCH_SHARE * session.budget.runs_left / 2)))
     (state,) = pairs.begin(1, runs, session.budget.deadline.with_reserve(FIRST_LOOK_TIME))
     table, on_d = state.outputs.table()
     if table.is_extract:

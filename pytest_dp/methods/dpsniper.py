@@ -23,10 +23,10 @@ import numpy as np
 from pytest_dp.auditors.session import AuditFinding, Session
 from pytest_dp.auditors.witness import (
     Witness,
-    cautious,
-    likelier_first,
-    read_in_time,
-    with_examples,
+    add_examples,
+    cautious_shares,
+    find_readable_in_time,
+    sort_likelier_first,
 )
 from pytest_dp.basics.arrays import Floats, Ints, Outputs
 from pytest_dp.betting.betting_loop import PairState
@@ -97,7 +97,7 @@ def _find_attack(pairs: PairSearch) -> Witness | None:
     if not found or planned < 2:
         return None
     state, cut = found[0]
-    readable = read_in_time(session, state, session.guarantee)
+    readable = find_readable_in_time(session, state, session.guarantee)
     if readable is not None:
         chances = np.array([readable.p1]), np.array([readable.p2])
         expected = expected_bounds(session.guarantee, planned, session.budget.alpha, *chances)[0]
@@ -105,7 +105,7 @@ def _find_attack(pairs: PairSearch) -> Witness | None:
             return readable
     attack = Attack(cast("ByScore", state.binnings[0]).model, cut.sign, cut.threshold)
     witness = Witness(state, attack, cut.sign, cut.p1, cut.p2)
-    return with_examples(witness, state.outputs.examples())
+    return add_examples(witness, state.outputs.examples())
 
 
 def _best_cuts(
@@ -156,7 +156,7 @@ def _find_published_attack(c: float, pairs: PairSearch) -> Witness | None:
     for state in pairs.begin(pairs.pairs.claimed, runs, session.budget.deadline):
         for power, witness in _attacks_of_pair(pairs, state, runs, c):
             if best is None or power > best[0]:
-                best = power, with_examples(witness, state.outputs.examples())
+                best = power, add_examples(witness, state.outputs.examples())
     return None if best is None else best[1]
 
 
@@ -182,7 +182,7 @@ def _attacks_of_pair(
         sums = [np.sum(part, axis=0) for part in counted]
         chances = (float((s[1] + attack.tie * s[2]) / s[0]) for s in sums)
         # As in the paper, probabilities below c count as c.
-        likelier, rarer = (max(p, c) for p in likelier_first(sign, *chances))
+        likelier, rarer = (max(p, c) for p in sort_likelier_first(sign, *chances))
         power = float(
             EventTest(session.guarantee).parameter_shown(np.array(likelier), np.array(rarer))
         )
@@ -250,7 +250,7 @@ def best_cut(
         (1, above1, n1, above2, n2),
         (-1, n2 - above2, n2, n1 - above1, n1),
     ):
-        p1, p2 = cautious(c1, m1, c2, m2, BEST_OF_MANY)
+        p1, p2 = cautious_shares(c1, m1, c2, m2, BEST_OF_MANY)
         # Of events in nearly all outputs, the complement tells more in the other direction.
         usable = (c1 > MIN_IN_EVENT) & (p1 > 0) & ~((p1 > NEARLY_SURE) & (p2 > 1 - NEARLY_SURE))
         if usable.any():

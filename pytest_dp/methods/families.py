@@ -17,7 +17,7 @@ from pytest_dp.data.conversion import rebuild
 from pytest_dp.data.fields import fields_of, with_known
 from pytest_dp.data.relations import AddRemoveOne, OneQuery, Pair, Relation, ReplaceOne
 from pytest_dp.declaration import Queries
-from pytest_dp.oracles.deferred import is_draw, of_draws
+from pytest_dp.oracles.deferred import as_draw_array, is_draw
 from pytest_dp.proposers.interesting_values import LARGEST_NUMBER
 
 MAX_SLOTS = 24
@@ -189,7 +189,7 @@ def _make_side(
         if not any(map(is_draw, numbers)):
             return rebuild(example, made)
         if isinstance(example, np.ndarray):
-            return of_draws(np.array(made, object))
+            return as_draw_array(np.array(made, object))
         return type(example)(made) if type(example) in (list, tuple) else rebuild(example, made)
 
     whole = np.array([ranges[name][2] for _, name in slots], bool)

@@ -36,11 +36,11 @@ from pytest_dp.oracles.deferred import (
     COMPARISONS,
     Deferred,
     Function,
+    as_draw_array,
     elementwise,
     is_draw,
     is_plain_number,
     objects,
-    of_draws,
 )
 from pytest_dp.oracles.enumerated import flatten_output
 from pytest_dp.outputs.raised import Raised
@@ -172,7 +172,7 @@ class Smooth(Deferred):
         values, weights = np.broadcast_arrays(self.values, weights)
         return float(np.average(values, weights=weights))
 
-    def combined(self, other: Any, function: Function) -> Any:
+    def combine(self, other: Any, function: Function) -> Any:
         """Return a function of this number and another; NotImplemented for other objects."""
         if isinstance(other, Smooth):
             return Smooth(self.instrument, function(self.values, other.values))
@@ -201,7 +201,7 @@ class Smooth(Deferred):
         return self.instrument.fork(self.instrument.degree_above(self.values, equal=equal))
 
     def __eq__(self, other: object) -> Any:
-        margins = self.combined(other, operator.sub)
+        margins = self.combine(other, operator.sub)
         if margins is NotImplemented:
             return margins
         return other is self or self.instrument.fork(self.instrument.degree_equal(margins.values))
@@ -218,7 +218,7 @@ class Smooth(Deferred):
         if method != "__call__" or keywords.keys() - {"dtype", "casting"}:
             return getattr(ufunc, method)(*map(objects, inputs), **keywords)
         if any(isinstance(value, np.ndarray) and value.ndim for value in inputs):
-            return of_draws(elementwise(ufunc, *map(objects, inputs)))
+            return as_draw_array(elementwise(ufunc, *map(objects, inputs)))
         if ufunc.__name__ in COMPARISONS:
             return ufunc(*map(objects, inputs))
         plain = [value.item() if isinstance(value, np.ndarray) else value for value in inputs]
@@ -232,7 +232,7 @@ class Smooth(Deferred):
         if function in (np.round, np.around):
             return round(args[0], *args[1:], **keywords)
         made = function(*(objects(arg) if is_draw(arg) else arg for arg in args), **keywords)
-        return of_draws(made) if isinstance(made, np.ndarray) and made.ndim else made
+        return as_draw_array(made) if isinstance(made, np.ndarray) and made.ndim else made
 
 
 NUMBER_TYPES = {kind.__name__: StandsFor.of(kind) for kind in (float, int)}

@@ -22,7 +22,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from pytest_dp.auditors.session import AuditFinding, Session
-from pytest_dp.auditors.witness import Witness, likelier_first
+from pytest_dp.auditors.witness import Witness, sort_likelier_first
 from pytest_dp.basics.arrays import Bools, Floats, Ints
 from pytest_dp.basics.errors import ClaimError, MechanismError
 from pytest_dp.betting.betting_loop import PairState
@@ -89,7 +89,7 @@ def find_suspicious_event(pairs: PairSearch) -> Witness | None:
         return None
     state, ranked = found[0]
     sign = -1 if ranked.c2 > ranked.c1 else 1
-    counts = likelier_first(sign, ranked.c1, ranked.c2)
+    counts = sort_likelier_first(sign, ranked.c1, ranked.c2)
     p1, p2 = (count / state.outputs.pairs for count in counts)
     return Witness(state, ranked.event, sign, p1, p2, largest=_largest_loss_shown(session, state))
 

@@ -91,7 +91,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """A bound on the loss of a pair, and the replays that agree with it."""
+    """A bound on the loss of a pair by a shift of its draws, and the replays that agree with it."""
 
     bound: LossBound
     replays: int
@@ -113,13 +113,14 @@ class Alignment:
         return None if self.bound.pure else self.bound.mu
 
     def parameter_of(self, guarantee: Guarantee) -> float:
-        """Return a bound on the parameter of a guarantee; raises CannotInstrument if unknown."""
+        """Return a bound on the parameter of a guarantee; raise CannotInstrument if unknown."""
         return self.bound.parameter_of(guarantee)
 
     def evidence_against(self, side: int, outputs: Outputs) -> float:
         """Return the log e-value against outputs of real runs on a side having the law of replays.
 
-        It is that of the smallest of several p-values, which is corrected for their number.
+        By the smallest of several p-values, corrected for their number; 0.0 without two outputs of
+        either.
         """
         replayed = self.outputs[side]
         if len(replayed) < 2 or len(outputs) < 2:
@@ -139,15 +140,11 @@ def align(
 ) -> Alignment:
     """Run replays of a pair of inputs, and return an alignment of the draws with which they agree.
 
-    Shifts are tried until one has a bound that `is_within` the claim, else the cheapest counts.
-    `replays` are made in both directions together.
+    Shifts are tried until one has a bound that `is_within` the claim, else the cheapest is taken.
+    `replays` are made in both directions together. Adds runs to `memory`.
 
-    Raises
-    ------
-    NotAligned
-        If there is none: the message says why in a sentence.
-    OutOfTime
-        If the deadline passes.
+    Raises NotAligned if there is none (the message says why in a sentence), and OutOfTime if the
+    deadline passes.
     """
     memory = memory or Memory()
     replayer = Replayer(call, inputs, deadline, memory.max_runs - memory.made)
@@ -198,21 +195,24 @@ def _find_alignment(
         outputs[1 - first] = found[0][0].outputs_on_target(found[0][1].replays, most)
     made = sum(len(shifts.replays) for _, shifts in found)
     bound = largest_bound(bounds)
-    moves, bound = _moves_of(bound.replay), replace(bound, replay=None)
+    moves, bound = _find_moves(bound.replay), replace(bound, replay=None)
     return Alignment(bound, made, from_laws, (outputs[0], outputs[1]), moves)
 
 
 def _plan_replays(number: int, replays: int) -> Plan:
-    """Return the plan of the draws of replays in the first direction (0), or the second (1)."""
+    """Return the plan of the draws of replays in the first direction (0), or the second (1).
+
+    The second direction has half as many replays.
+    """
     each = max(replays if number == 0 else replays // 2, 2)
     tails = int(TAIL_SHARE * each)
     return Plan(number, each - tails, tails)
 
 
-def _moves_of(replay: Any) -> tuple[Move, ...]:
+def _find_moves(replay: Any) -> tuple[Move, ...]:
     """Run a replay again, and return how far each of its requests' draws move.
 
-    It is given by its pairing, numbers and shift. Empty where `replay` is None.
+    `replay` is its pairing, numbers and shift; () if it is None.
     """
     if replay is None:
         return ()
@@ -225,7 +225,7 @@ def _moves_of(replay: Any) -> tuple[Move, ...]:
 
 
 class AboveClaim(CannotInstrument):
-    """An alignment was found, whose bound is above the claim."""
+    """An error for an alignment whose bound is above the claim."""
 
     def __init__(self, reason: str, bound: LossBound) -> None:
         super().__init__(reason)
@@ -233,7 +233,7 @@ class AboveClaim(CannotInstrument):
 
 
 def replays_of_each(pairs: int) -> int:
-    """Return how many replays each pair of a claim gets, but for those of largest movement."""
+    """Return how many replays each pair of a claim gets, except pairs of largest movement."""
     return max(REPLAYS, min(REPLAYS_OF_LARGEST, REPLAYS_OF_ALL // max(pairs, 1)))
 
 
@@ -247,11 +247,11 @@ def align_within_claim(
 ) -> Alignment:
     """Return an alignment whose bound on the loss of a pair is within the claim.
 
-    Of a vectorised mechanism, calls of one row are replayed (see `check_rows`). `memory` is what
-    the alignments of several pairs of one mechanism share.
+    Of a vectorised mechanism, calls of one row are replayed (see `check_rows`). `memory` is shared
+    by the alignments of several pairs of one mechanism.
 
-    Raises CannotInstrument if there is none, which is `AboveClaim` if there is one with a larger
-    bound, and OutOfTime.
+    Raises CannotInstrument if there is none, `AboveClaim` if there is one with a larger bound, and
+    OutOfTime.
     """
 
     def is_within(bound: LossBound) -> bool:
@@ -273,8 +273,14 @@ def align_within_claim(
 
 
 def _p_values(replayed: Sequence[Any], real: Sequence[Any]) -> Iterator[float]:
-    """Yield p-values of outputs having one law: of their numbers of leaves, and of each number."""
-    (ours, our_columns), (theirs, their_columns) = _read(replayed), _read(real)
+    """Yield p-values of outputs having one law: of their numbers of leaves, and of each number.
+
+    The last is 1.0, so that there is one.
+    """
+    (ours, our_columns), (theirs, their_columns) = (
+        _columns_of_outputs(replayed),
+        _columns_of_outputs(real),
+    )
     lengths = {*ours, *theirs}
     for length in lengths if len(lengths) > 1 else ():
         yield fisher_p_value((ours[length], theirs[length]), (len(replayed), len(real)))
@@ -285,8 +291,8 @@ def _p_values(replayed: Sequence[Any], real: Sequence[Any]) -> Iterator[float]:
     yield 1.0
 
 
-def _read(outputs: Sequence[Any]) -> tuple[Counter[int], dict[Hashable, list[float]]]:
-    """Return the outputs by their number of leaves, and the numbers by that and their place."""
+def _columns_of_outputs(outputs: Sequence[Any]) -> tuple[Counter[int], dict[Hashable, list[float]]]:
+    """Return counts of outputs by their number of leaves, and the numbers by that and place."""
     plain = [f"raises {o.kind}" if isinstance(o, Raised) else o for o in outputs]
     leaves, _, offsets, *_ = flatten(plain, set(map(type, plain)))
     lengths: Counter[int] = Counter()
@@ -315,7 +321,10 @@ class RowDraws:
         self.seed = numbers.seed
 
     def standard(self, order: int, law: Law, count: int) -> Floats:
-        """Return `count` standard draws for the request of this number."""
+        """Return `count` standard draws for the request number `order`.
+
+        Raises CannotInstrument if the draws cannot be divided among the rows.
+        """
         each = count // len(self._chosen)
         if each * len(self._chosen) != count:
             raise CannotInstrument(SHARED)
@@ -328,9 +337,9 @@ def check_rows(call: Call, data: Any, sizes: Iterable[int], deadline: Deadline) 
     """Run vectorised calls of some sizes to compare their rows; return how many rows were made.
 
     Each call is compared with one that is smaller by a row, and whose rows are in another order.
-    Draws are from their laws, and from the tails where the size is odd.
+    Draws are from their laws, and from the tails if the size is odd.
 
-    Raises CannotInstrument where a row is not what a call of one row gives, and OutOfTime.
+    Raises CannotInstrument if a row is not the output of a call of one row, and OutOfTime.
     """
     made = 0
     with Replayer(call, [data], deadline) as replayer:

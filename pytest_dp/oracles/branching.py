@@ -17,7 +17,7 @@ from typing import Any, NoReturn, Self
 import numpy as np
 from numpy.random import Generator, RandomState
 
-from pytest_dp.oracles.deferred import elementwise, is_draw, of_draws
+from pytest_dp.oracles.deferred import as_draw_array, elementwise, is_draw
 from pytest_dp.running.generator_stand_ins import (
     CannotInstrument,
     Instrument,
@@ -40,7 +40,7 @@ Weight = Fraction | float
 
 
 class Path:
-    """The choices in one run: a prefix, and after it the heaviest ones.
+    """The choices of branches in one run: a prefix, and after it the likeliest ones.
 
     `taken` has the choices so far, and `weight` the product of their weights. `left_out` has the
     prefixes of the paths that were not taken, each with its weight.
@@ -53,7 +53,7 @@ class Path:
         self.left_out: list[tuple[Weight, tuple[int, ...]]] = []
 
     def choose(self, weights: Sequence[Weight]) -> int:
-        """Return the number of the branch to take, never one of weight 0.
+        """Return the number of the branch to take, never one of weight 0, and add it to `taken`.
 
         Each weight is the share of a branch in the weight of the path so far.
         """
@@ -76,10 +76,10 @@ class Path:
 def explore_paths(
     run: Callable[[Path], Any], path_of: Callable[[tuple[int, ...]], Path] = Path
 ) -> Iterator[tuple[Path, Any, Weight]]:
-    """Run along all paths, the likeliest of those that are known next, each by its prefix.
+    """Call ``run`` along all paths, the likeliest of those that are known next, each by its prefix.
 
-    Each is yielded with what ``run(path)`` returned, and the weight of the paths that were not run
-    yet; after the last one, that is 0.
+    Yields each path, the value that ``run(path)`` returned, and the weight of the paths not run
+    yet: exactly 0 after the last.
     """
     ahead: list[tuple[float, int, Weight, tuple[int, ...]]] = [(-1, 0, Fraction(1), ())]
     left: Weight = Fraction(1)
@@ -98,7 +98,7 @@ def explore_paths(
 
 
 class Branching(Instrument):
-    """Answers each draw by a value that takes every possible value on a path or another.
+    """An instrument that answers each draw by a value that takes every possible value on some path.
 
     `inexact` counts the choices in this run whose weights are rounded; `abandoned` says whether the
     run was given up as too rare.
@@ -125,7 +125,7 @@ class Branching(Instrument):
         return self.path.choose(weights)
 
     def give_up(self) -> NoReturn:
-        """End the run, whose output stays unknown, by raising CannotInstrument."""
+        """End the run as too rare, by raising CannotInstrument; its output stays unknown."""
         self.abandoned = True
         raise CannotInstrument("too rare")
 
@@ -134,7 +134,7 @@ class Branching(Instrument):
         raise NotImplementedError
 
     def integer(self, count: int, low: int = 0) -> Any:
-        """Return the number, of `count` from `low` on, that this path takes: a branch for each."""
+        """Return one of `count` whole numbers from `low` on: each is a branch of its own."""
         return low + (self.choose([Fraction(1, count)] * count) if count > 1 else 0)
 
     def draw(self, request: Request) -> Any:
@@ -180,7 +180,10 @@ class Branching(Instrument):
         return standard
 
     def _deferred_draws(self, standard: Standard, size: Any) -> Any:
-        """Return draws of a law, scale and location, alone or in an array of a size."""
+        """Return draws of a law, scale and location, alone or in an array of a size.
+
+        Raises CannotInstrument if the scale is a draw, or there are too many draws.
+        """
         law, scale, loc = standard
         if is_draw(scale) or (isinstance(scale, np.ndarray) and scale.dtype == object):
             self.refuse("the scale of a draw depends on another draw")
@@ -195,7 +198,7 @@ class Branching(Instrument):
         shape = self._shape_of(size)
         if not shape:
             return draw(_as_python(scale), _as_python(loc))
-        return of_draws(elementwise(draw, scale, loc, np.empty(shape, bool)))
+        return as_draw_array(elementwise(draw, scale, loc, np.empty(shape, bool)))
 
     # Draws of numpy that are branches
 
@@ -222,7 +225,11 @@ class Branching(Instrument):
         return pool[which] if pool.ndim else self._in_type_of_answer(request, which)
 
     def _whole_numbers(self, request: Request, low: Any, high: Any) -> Any:
-        """Return whole numbers from `low` to below `high`, which may be arrays, in a shape."""
+        """Return whole numbers from `low` to below `high`, which may be arrays, in a shape.
+
+        Raises ValueError, as numpy does, for an empty range, and CannotInstrument for a range of
+        draws.
+        """
 
         def integer(_: Any, low: Any, high: Any) -> Any:
             if high <= low:
@@ -236,7 +243,7 @@ class Branching(Instrument):
         shape = self._shape_of(shape)
         drawn = integer(0, low, high)
         if size is not None or shape:
-            drawn = of_draws(elementwise(integer, np.empty(shape, bool), low, high))
+            drawn = as_draw_array(elementwise(integer, np.empty(shape, bool), low, high))
         return self._in_type_of_answer(request, drawn)
 
     def _shape_of(self, size: Any) -> tuple[int, ...]:
@@ -247,7 +254,7 @@ class Branching(Instrument):
         return shape
 
     def _in_type_of_answer(self, request: Request, value: Any) -> Any:
-        """Return a value in the type that numpy would return."""
+        """Return a value in the type that numpy would return; refuse draws of small whole types."""
         real = answer_request(_REAL[request.source.kind], request)
         is_array = isinstance(value, np.ndarray)
         if not is_draw(value) and not (is_array and value.dtype.hasobject):
@@ -281,7 +288,7 @@ class PythonDraws(SystemFunctions):
         return self._instrument.integer(n)
 
     def randbytes(self, n: int) -> bytes:
-        """Return a random byte; raise CannotInstrument if more are asked for."""
+        """Return one random byte (a branch for each value), or none; refuse if `n` is more."""
         if n > 1:
             self._instrument.refuse(f"{8 * n} random bits as bytes")
         return bytes(self._instrument.integer(256) for _ in range(n))
@@ -295,7 +302,7 @@ _REAL: dict[type, Any] = {Generator: np.random.default_rng(0), RandomState: Rand
 
 
 def shares(p: Any) -> list[Weight]:
-    """Return probabilities as fractions with the sum 1."""
+    """Return probabilities as exact fractions, divided by their sum so that they add up to 1."""
     exactly = [Fraction(float(each)) for each in np.asarray(p, float)]
     return [each / sum(exactly) for each in exactly]
 

@@ -53,7 +53,7 @@ of a large dataset would look like that of its neighbour."""
 
 
 class NotAligned(Exception):  # noqa: N818  a way out, not an error
-    """No alignment was found; the message says why."""
+    """An error if no alignment was found; the message says why."""
 
 
 @dataclass(slots=True)
@@ -140,7 +140,7 @@ class Replayer:
         tracked: bool = False,
         rows: int = 1,
     ) -> ReplayedRun:
-        """Run the mechanism on an input, with these numbers plus the shift as its draws.
+        """Run the mechanism on an input, with planned numbers plus the shift as its draws.
 
         With several `rows`, its output holds as many outputs. Raises CannotInstrument if a draw
         cannot be answered or no run is left, and OutOfTime after the deadline.
@@ -192,8 +192,8 @@ class Pairing:
     def agrees(self, numbers: Numbers, shift: Shift, output: Any, moved: ReplayedRun) -> bool:
         """Return whether an output on the source equals that of a run on the target, to rounding.
 
-        Where they differ, runs the mechanism again on the target, with draws that are moved by
-        rounding errors: outputs may differ by little more than those of these runs do.
+        If they differ, runs the mechanism again on the target up to six times, with draws that are
+        moved by rounding errors: outputs may differ by eight times as much as these runs do.
         """
         found = differences(output, moved.output)
         if found is not None and not found.any():
@@ -234,7 +234,7 @@ class Laws:
     def check(self, ours: ReplayedRun, theirs: ReplayedRun, key: Any = None) -> None:
         """Raise NotAligned unless two runs have draws of the laws of all earlier runs of the key.
 
-        A key names a path of the mechanism, where shifts differ between paths.
+        A key names a path of the mechanism, if shifts differ between paths.
         """
         left, right = ours.requests, theirs.requests
         if len(left) != len(right) or not all(map(AnsweredRequest.has_law_of, left, right)):
@@ -252,7 +252,7 @@ _FRACTION = re.compile(r"(-?\d+\.\d+(?:[eE][-+]?\d+)?|-?\d+[eE][-+]?\d+)")
 def differences(left: Any, right: Any) -> Floats | None:
     """Return by how much each number of two outputs differs; None if anything else differs.
 
-    Numbers that differ by rounding of their last digits count as equal, with a difference of 0.
+    Numbers that differ by rounding of their last digits differ by 0; equal exceptions give [].
     """
     if isinstance(left, Raised) or isinstance(right, Raised):
         return np.zeros(0) if left == right else None
@@ -293,5 +293,5 @@ def _difference(left: Any, right: Any) -> float | None:
 
 
 def _is_whole(number: Any) -> bool:
-    """Return whether it may be an identifier or a count: such numbers are not rounded."""
+    """Return whether a number may be an identifier or a count: such numbers are not rounded."""
     return isinstance(number, float | np.floating) and bool(number % 1 == 0)

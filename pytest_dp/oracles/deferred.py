@@ -41,10 +41,10 @@ def is_plain_number(value: Any) -> bool:
     return plain and not is_draw(value)
 
 
-def operators(function: Function, by: str = "combined") -> tuple[Function, Function]:
+def operators(function: Function, by: str = "combine") -> tuple[Function, Function]:
     """Return the methods for an operator, with the number on its left and on its right.
 
-    They call the method `by` of the number.
+    They call the method named `by` of the number, with the other number and the operator.
     """
     ask = operator.attrgetter(by)
     return (
@@ -54,12 +54,15 @@ def operators(function: Function, by: str = "combined") -> tuple[Function, Funct
 
 
 def refusal_of(reason: str) -> tuple[Function, Function]:
-    """Return methods for an operator, on either side, that refuse it."""
+    """Return methods for an operator, on either side, that raise CannotInstrument."""
     return (lambda self, _: self.refuse(reason),) * 2
 
 
 class Deferred:
-    """A function of draws, which refuses operations that need a value of it."""
+    """A function of draws, which refuses operations that need a value of it.
+
+    To refuse is to raise CannotInstrument, which ends the run.
+    """
 
     __slots__ = ("instrument",)
     __array_priority__ = 1000
@@ -73,19 +76,22 @@ class Deferred:
 
     # Methods of subclasses
 
-    def combined(self, other: Any, function: Function) -> Any:
-        """Return a function of two numbers; NotImplemented if `other` is none."""
+    def combine(self, other: Any, function: Function) -> Any:
+        """Return a function of this number and another; NotImplemented for other objects."""
         raise NotImplementedError
 
     def is_above(self, *, equal: bool) -> bool:
-        """Decide, perhaps by a branch of the run, whether it is above 0; or `equal`, at least 0."""
+        """Return whether the number is above 0 (with `equal`, at least 0), perhaps by a branch."""
         raise NotImplementedError
 
-    def compared(self, other: Any, by: Function) -> Any:
-        """Return the result of a comparison with another number, by an operator such as ``<``."""
+    def compare(self, other: Any, by: Function) -> Any:
+        """Return the result of a comparison with another number, by an operator such as ``<``.
+
+        NotImplemented for other objects.
+        """
         is_greater = bool(by(1, 0))
         minus = operator.sub if is_greater else (lambda mine, theirs: theirs - mine)
-        difference = self.combined(other, minus)
+        difference = self.combine(other, minus)
         if difference is NotImplemented:
             return difference
         return difference.is_above(equal=bool(by(0, 0)))
@@ -111,8 +117,8 @@ class Deferred:
     __or__, __ror__ = __xor__, __rxor__ = __and__, __rand__
     __lshift__, __rlshift__ = __rshift__, __rrshift__ = __and__, __rand__
     __divmod__, __rdivmod__ = refusal_of("divmod of a draw")
-    __lt__, __gt__ = operators(operator.lt, "compared")
-    __le__, __ge__ = operators(operator.le, "compared")
+    __lt__, __gt__ = operators(operator.lt, "compare")
+    __le__, __ge__ = operators(operator.le, "compare")
 
     def __ne__(self, other: object) -> Any:
         equal = self == other
@@ -164,11 +170,11 @@ class Deferred:
     real = property(item)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
-        """Return the result of a function of numpy, applied to objects by Python's operators."""
+        """Return a function of numpy, applied by Python's operators; refuse other functions."""
         name = ufunc.__name__
         if method == "__call__" and not keywords.keys() - {"dtype", "casting", "where"}:
             if any(isinstance(value, np.ndarray) and value.ndim for value in inputs):
-                return of_draws(elementwise(ufunc, *inputs))
+                return as_draw_array(elementwise(ufunc, *inputs))
             if name in OF_FEW_VALUES:
                 return np.float64(OF_FEW_VALUES[name](self))
             if name in BY_OPERATORS:
@@ -203,14 +209,14 @@ class DrawArray(np.ndarray):
         out = keywords.pop("out", None)
         if method != "__call__" or ufunc.nout != 1 or keywords:
             return getattr(ufunc, method)(*plain, **keywords)  # by Python's operators
-        result = of_draws(elementwise(ufunc, *plain))
+        result = as_draw_array(elementwise(ufunc, *plain))
         if out is None:
             return result
         out[0][...] = result
         return out[0]
 
 
-def of_draws(values: Any) -> Any:
+def as_draw_array(values: Any) -> Any:
     """Return an array of objects as a `DrawArray`; as one of numbers if it holds no draws."""
     if any(map(is_draw, values.flat)):
         return values.view(DrawArray)

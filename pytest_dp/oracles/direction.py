@@ -65,9 +65,9 @@ Way = Callable[[], CheckedShifts]
 class Direction:
     """The search for shifts of the draws on the source that give the outputs on the target.
 
-    `numbers` are those of the replays. All are made where one shift does for all runs, and the
-    first `by_path` of them where shifts differ between paths, as the other direction takes as many.
-    `known` are kept runs on the source with such numbers; further runs are added to it.
+    `numbers` are those of the replays. All are made if one shift does for all runs, and the first
+    `by_path` of them if shifts differ between paths. `known` are kept runs on the source with such
+    numbers; further runs are added to it.
     """
 
     def __init__(
@@ -87,8 +87,8 @@ class Direction:
     def find_shifts(self, is_within: Callable[[LossBound], bool]) -> CheckedShifts:
         """Return the first shifts whose bound is within the claim, else those of least bound.
 
-        Raises NotAligned where the outputs of replays agree with no shifts, or the mechanism draws
-        nothing.
+        Runs replays. Raises NotAligned if no shifts make their outputs agree, if the mechanism
+        draws nothing, or if it keeps something from run to run.
         """
         if not any(self._run_on_source(each).requests for each in self._numbers[:2]):
             raise NotAligned(NO_NOISE)
@@ -120,12 +120,12 @@ class Direction:
         return [self._run_on_source(each).output for each in replays if not each.is_of_tails]
 
     def outputs_on_target(self, replays: list[Numbers], most: int) -> list[Any]:
-        """Run the mechanism on the target with the unmoved draws of replays; return its outputs."""
+        """Run the target with the unmoved draws of `most` replays at most; return its outputs."""
         chosen = [each for each in replays if not each.is_of_tails][:most]
         return [self.pairing.run_on_target(each, {}).output for each in chosen]
 
     def check_repeatable(self, numbers: Numbers) -> None:
-        """Raise NotAligned where a run with the draws of an earlier one gives another output."""
+        """Run the source again; raise NotAligned if equal draws give another output."""
         before, again = self._run_on_source(numbers), self.pairing.run_on_source(numbers)
         if len(before.requests) != len(again.requests) or not equal_outputs(
             before.output, again.output
@@ -133,7 +133,7 @@ class Direction:
             raise NotAligned(STATEFUL)
 
     def _run_on_source(self, numbers: Numbers, *, tracked: bool = False) -> ReplayedRun:
-        """Return the run on the source with these numbers, which is made once."""
+        """Return the run on the source with planned numbers, which is made once."""
         key = numbers.seed, tracked
         if key not in self._runs:
             self._runs[key] = self.pairing.run_on_source(numbers, tracked=tracked)
@@ -144,7 +144,7 @@ class Direction:
     ) -> tuple[Shift, ReplayedRun] | None:
         """Return the shift that keeps all sums of a replay, and the run on the target under it.
 
-        None if no shift does. `start` is a shift to begin with.
+        None if no shift is found within 12 runs. `start` is a shift to begin with.
         """
         ours, shift = self._run_on_source(numbers, tracked=True), dict(start or {})
         for _ in range(MAX_ROUNDS):
@@ -165,7 +165,7 @@ class Direction:
     def _align_by_sums(self, *, largest: bool = False) -> CheckedShifts:
         """Return the shift that keeps all sums of the first replay, if all replays agree with it.
 
-        Raises NotAligned else.
+        Raises NotAligned otherwise. `largest` is as of `shift_of_sums`.
         """
         found = self._shift_of_sums(self._numbers[0], largest=largest)
         return self._check_shift(None if found is None else found[0])
@@ -173,14 +173,14 @@ class Direction:
     def _align_by_fit(self) -> CheckedShifts:
         """Return the shift that is fitted to a few replays, if all replays agree with it.
 
-        Raises NotAligned else.
+        Raises NotAligned otherwise.
         """
         return self._check_shift(fit_shift(self.pairing, self._numbers[:FITTED_REPLAYS]))
 
     def _check_shift(self, shift: Shift | None) -> CheckedShifts:
-        """Return the bound of a shift, which draws that only later replays have join.
+        """Run all replays with a shift, extended by draws of later replays; return its bound.
 
-        Raises NotAligned if a replay does not agree with it, or it was tried before.
+        Raises NotAligned if a replay does not agree with it, or it is None or was tried before.
         """
         if shift is None or any(are_equal(shift, other) for other in self._shifts_tried):
             raise NotAligned(OUTPUTS_DIFFER)
@@ -207,7 +207,7 @@ class Direction:
     def _align_by_path(self) -> CheckedShifts:
         """Return the cheapest shift for each path that replays take, if all replays agree with it.
 
-        Raises NotAligned else.
+        Raises NotAligned otherwise, and if Gaussian draws move differently on different paths.
         """
         pairing, laws = self.pairing, Laws()
         if not self._run_on_source(self._numbers[0], tracked=True).record.comparisons:

@@ -96,7 +96,7 @@ def group_outputs(
 
 @dataclass(frozen=True, slots=True)
 class PairProbabilities:
-    """Probabilities of the same outcomes on two inputs."""
+    """Probabilities of the same outcomes on two inputs, P on D and Q on D'."""
 
     marks: Ints
     """The hash of each outcome."""
@@ -110,7 +110,7 @@ class PairProbabilities:
     """Relative error of the probabilities."""
 
     @property
-    def swapped(self) -> PairProbabilities:
+    def other_direction(self) -> PairProbabilities:
         """The probabilities with D and D' exchanged."""
         return PairProbabilities(self.marks, self.q, self.p, self.residuals[::-1], self.rounding)
 
@@ -139,7 +139,7 @@ class Loss:
 
 
 def delta_of(stick: HockeyStick, pair: PairProbabilities) -> tuple[float, float]:
-    """Return bounds on the largest amount by which P exceeds ``exp(eps) Q`` on any set."""
+    """Return bounds, perhaps below 0, on the largest excess of P over ``exp(eps) Q`` on any set."""
     factor = math.exp(stick.eps)
     worst = pair.p > factor * pair.q
     p, q = math.fsum(pair.p[worst]), math.fsum(pair.q[worst])
@@ -156,14 +156,14 @@ def eps_at(delta: float, pair: PairProbabilities) -> Loss:
     """
     on_d, on_d2 = pair.residuals
     shrink = 1 - pair.rounding
-    lower = _eps(delta, pair.p * shrink, pair.q / shrink, on_d2)
+    lower = _largest_log_ratio(delta, pair.p * shrink, pair.q / shrink, on_d2)
     extra_delta = on_d + math.exp(min(lower, LARGEST)) * on_d2
-    upper = _eps(delta + extra_delta, pair.p, pair.q, 0.0)
+    upper = _largest_log_ratio(delta + extra_delta, pair.p, pair.q, 0.0)
     return Loss(lower, max(upper, lower), extra_delta, 2 * pair.rounding)
 
 
-def _eps(delta: float, p: Floats, q: Floats, residual: float) -> float:
-    """Return the logarithm of the largest (P(S) - delta) / (Q(S) + residual) of a set S."""
+def _largest_log_ratio(delta: float, p: Floats, q: Floats, residual: float) -> float:
+    """Return the largest log of (P(S) - delta) / (Q(S) + residual) of a set S, at least 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(p > 0, p / q, 0.0)
     order = np.argsort(-ratio, kind="stable")
@@ -198,13 +198,13 @@ class EnumeratedPair:
 
     @cached_property
     def ways(self) -> tuple[PairProbabilities, PairProbabilities]:
-        """The probabilities from D to D', and from D' to D."""
+        """The probabilities in the two directions: from D to D', and from D' to D."""
         pair = pair_probabilities(*self.distributions)
-        return pair, pair.swapped
+        return pair, pair.other_direction
 
     @property
     def residual(self) -> float:
-        """The probability of outcomes that were not enumerated."""
+        """The probability of outcomes that were not enumerated, on the input with more of it."""
         return max(distribution.residual for distribution in self.distributions)
 
     @property
@@ -221,7 +221,7 @@ class EnumeratedPair:
         return any(map(differ_by_rounding, tabulate(outcomes).numbers.T))
 
     def eps_at(self, delta: float) -> tuple[float, float]:
-        """Return the smallest eps in nats beside a delta, and its error.
+        """Return the smallest eps in nats beside a delta, and its error; infinite if there is none.
 
         Raises CannotInstrument if outcomes that were not enumerated may make it larger.
         """
@@ -244,7 +244,7 @@ class EnumeratedPair:
         return max(lower, 0.0), min(max(upper, 0.0), 1.0)
 
     def evidence_against(self, side: int, outputs: Outputs) -> float:
-        """Return the log e-value against outputs of one side being from its distribution.
+        """Return the log e-value against outputs of one side (0: D) being from its distribution.
 
         Raises CannotInstrument if an enumerated exception never came: the mechanism may need a real
         generator.
@@ -269,7 +269,7 @@ def _grows_in_the_tail(way: PairProbabilities, residual: float) -> bool:
 
 
 def differ_by_rounding(numbers: Floats) -> bool:
-    """Return whether any two of the numbers are equal but for errors of floating point."""
+    """Return whether two of the numbers, unless all are whole, differ by rounding alone."""
     ordered = np.unique(numbers[np.isfinite(numbers)])
     if not len(ordered) or (ordered % 1 == 0).all():
         return False
@@ -314,7 +314,7 @@ class FactoredPair(EnumeratedPair):
 def compare_laws(on_d: Distribution | Factors, on_d2: Distribution | Factors) -> EnumeratedPair:
     """Return the loss on a pair by the laws of outputs on D and D'.
 
-    Raises CannotInstrument if the laws of parts are not of the same parts.
+    Raises CannotInstrument if laws are not of the same parts, or parts have too many values.
     """
     if isinstance(on_d, Distribution) and isinstance(on_d2, Distribution):
         return EnumeratedPair((on_d, on_d2))
@@ -333,7 +333,8 @@ def compare_laws(on_d: Distribution | Factors, on_d2: Distribution | Factors) ->
 def _joint_law(parts: Sequence[dict[Key, Weight]], rounding: float) -> Distribution:
     """Return the joint law of independent parts: each outcome joins one outcome of every part.
 
-    `rounding` is the error of each probability of a part.
+    `rounding` is the error of each probability of a part. Raises CannotInstrument if outcomes are
+    too many.
     """
     if math.prod(map(len, parts)) > MAX_COMBINATIONS:
         raise CannotInstrument(TOO_MANY)
@@ -393,5 +394,5 @@ def flatten_output(output: Any, leaves: list[Any]) -> Hashable:
 
 
 def _as_float(element: Any) -> Any:
-    """Return an element of an array, as a float if it is a number."""
+    """Return an element of an array, as a float if it is a number that floats hold exactly."""
     return float(element) if isinstance(element, bool | int) and abs(element) < 2**53 else element

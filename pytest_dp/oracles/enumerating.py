@@ -60,7 +60,7 @@ TOO_SLOW = "runs take too long"
 
 
 def has_open_draw(output: Any, depth: int = MAX_DEPTH) -> bool:
-    """Return whether an output holds a draw whose value is open."""
+    """Return whether an output holds a deferred number, up to `depth` containers deep."""
     if is_draw(output):
         return True
     if isinstance(output, str | bytes | int | float | Raised | None) or not depth:
@@ -77,11 +77,11 @@ def has_open_draw(output: Any, depth: int = MAX_DEPTH) -> bool:
 
 
 def enumerate_outputs(call: Call, data: Any, deadline: Deadline) -> Distribution:
-    """Return the distribution of a mechanism's outputs on an input, each run being of a new copy.
+    """Run along all paths on an input; return the distribution of outputs, each run a new copy.
 
-    Outcomes that are not enumerated after `MAX_WORK` are residual. Where draws are compared with
-    each other, the first is the shared one (`Enumeration`). Raises CannotInstrument if the paths
-    cannot be enumerated, are too many, or take too long.
+    Outcomes that are not enumerated after `MAX_WORK` are residual. If draws are compared with each
+    other, the first is the shared one (`Enumeration`). Raises CannotInstrument if the paths cannot
+    be enumerated, are too many, or take too long.
     """
 
     def enumerate_by(instrument: Enumeration) -> Distribution:
@@ -145,7 +145,8 @@ class Paths:
     ) -> None:
         """Run along all paths, or as many as there is work for, and keep their outputs.
 
-        Raises OutOfTime, and CannotInstrument if a run cannot be enumerated.
+        Raises OutOfTime, and CannotInstrument if a run cannot be enumerated, or too many paths are
+        left.
         """
         for _, _, left in explore_paths(self._run, path_of):
             self.left = left
@@ -155,7 +156,10 @@ class Paths:
                 raise OutOfTime
 
     def _run(self, path: Path) -> None:
-        """Run a copy of the mechanism along a path, and keep its output and weight."""
+        """Run a copy of the mechanism along a path, and keep its output and weight.
+
+        Raises CannotInstrument if the run is refused; a run that was too rare adds to `abandoned`.
+        """
         instrument = self.instrument
         instrument.start(path)
         self.runs += 1
@@ -180,7 +184,7 @@ class Paths:
     def _are_done(self) -> bool:
         """Return whether nearly all of the probability is enumerated, or the work is used up.
 
-        Raises CannotInstrument if too little of it is enumerated after so much work.
+        Raises CannotInstrument if too little of it is enumerated for the work so far.
         """
         left, work = float(self.left + self.abandoned), self.runs + self.choices / 10
         while work >= self._next[0]:
@@ -217,7 +221,7 @@ def enumerate_law(call: Call, data: Any, deadline: Deadline) -> Distribution | F
 
 
 class FixedPath(Path):
-    """A path whose choices a seed makes, by equal probabilities, but for `free` choices.
+    """A path whose choices a seed makes, by equal probabilities, except the `free` choices.
 
     At the choice `changed`, it takes another branch than the seed says. `seen` has the weights of
     the branches at all choices.
@@ -280,7 +284,8 @@ Plain = tuple[list[Any], list[Sequence[Weight]]]
 def _blocks_of(runs: _Runs, plain: Sequence[Plain]) -> list[tuple[set[int], tuple[int, ...]]]:
     """Return blocks of choices, and the places of the leaves that they change; no two overlap.
 
-    Choices whose probabilities another choice changes are in its block.
+    Choices whose probabilities another choice changes are in its block. Blocks without a leaf are
+    left out.
     """
     leaves, choices = len(plain[0][0]), runs.choices or 0
     blocks = [{number} for number in range(leaves + choices)]  # choices are numbered after leaves
@@ -300,7 +305,7 @@ def _blocks_of(runs: _Runs, plain: Sequence[Plain]) -> list[tuple[set[int], tupl
 
 
 class _Runs:
-    """Runs along paths that a seed fixes but for some choices; all have equally many choices."""
+    """Runs along paths that a seed fixes except for some choices; all have equally many choices."""
 
     def __init__(self, call: Call, data: Any, deadline: Deadline) -> None:
         self.instrument, self.rounding = Enumeration(), 0.0
@@ -345,7 +350,10 @@ class _Runs:
         seed: int,
         plain: Sequence[Any],
     ) -> dict[Key, Weight]:
-        """Return the law of the leaves at some places by choices that change no other leaves."""
+        """Return the law of the leaves at some places by choices that change no other leaves.
+
+        Raises CannotInstrument if these choices change other leaves.
+        """
         law: dict[Key, Weight] = {}
         for leaves, weight in self.outcomes(seed, choices):
             key = key_of_leaves(leaves, places)
@@ -356,7 +364,7 @@ class _Runs:
 
 
 def _find_changed(leaves: Sequence[Any], before: Sequence[Any]) -> set[int]:
-    """Return the places at which two lists differ."""
+    """Return the places at which two lists of equal length differ."""
     return {
         at
         for at, (one, other) in enumerate(zip(leaves, before, strict=True))

@@ -63,7 +63,7 @@ Shift = Mapping[int, Floats]
 """What is added to the draws of each request, by the number of the request."""
 
 
-def _normal(tail: Floats, _: float) -> Floats:
+def _normal_quantile(tail: Floats, _: float) -> Floats:
     from scipy.special import ndtri  # loaded where it is of use: workers do without
 
     quantile: Floats = ndtri(tail)
@@ -72,7 +72,7 @@ def _normal(tail: Floats, _: float) -> Floats:
 
 _SYMMETRIC: dict[Family, Callable[[Floats, float], Floats]] = {
     LAPLACE: lambda tail, _: np.log(2 * tail),
-    NORMAL: _normal,
+    NORMAL: _normal_quantile,
     LOGISTIC: lambda tail, _: np.log(tail) - np.log1p(-tail),
 }
 """Lower quantiles of laws symmetric around 0, at probabilities of at most one half."""
@@ -96,7 +96,7 @@ _UPPER: dict[Family, Callable[[Floats, float], Floats]] = {
 def quantiles(law: Law, tail: Floats, upper: Bools) -> Floats:
     """Return numbers above which a draw is with probability `tail`; below which, unless `upper`.
 
-    Probabilities are at most one half.
+    Probabilities are at most one half; `upper` is a mask of their shape.
     """
     family, parameter = law.family, law.parameter
     if family is GEOMETRIC and not parameter:
@@ -132,13 +132,14 @@ class Numbers:
         self.seed = (plan.seed, replay)
 
     def standard(self, order: int, law: Law, count: int) -> Floats:
-        """Return `count` draws of a law for the request of this number."""
+        """Return `count` draws of a law for the request number `order`."""
         if count > MAX_STRATIFIED:
             return self._independent(order, law, count)
         values: Floats = self._plan.standard(order, law, count)[self._replay]
         return values
 
     def _independent(self, order: int, law: Law, count: int) -> Floats:
+        """Return draws without strata, from the law or from its tails."""
         generator = default_rng((*self.seed, order))
         if self.is_of_tails:
             tail, upper = _from_tails(generator, 1, count)
@@ -186,9 +187,10 @@ class Plan:
 
 
 def _from_tails(generator: Generator, rows: int, count: int) -> tuple[Floats, Bools]:
-    """Return random probabilities of tails, and whether they are of upper tails.
+    """Draw probabilities of tails, shape (rows, count); return them, and a mask of upper tails.
 
-    In each row, some of the draws or all are far out, all above, all below, or on either side.
+    In each row, all draws are far out, or each with chance 0.3; the others are anywhere. All are
+    above, all below, or each on a random side.
     """
     far = generator.random((rows, count)) < generator.choice([0.3, 1.0], (rows, 1))
     tail = np.where(
@@ -222,11 +224,14 @@ class AnsweredRequest:
 
     @property
     def count(self) -> int:
-        """The number of draws; 0 where the law is not known."""
+        """The number of draws; 0 if the law is not known."""
         return len(self.scale)
 
     def has_law_of(self, other: AnsweredRequest) -> bool:
-        """Return whether both requests ask for draws with the same laws and scales."""
+        """Return whether both requests ask for draws with the same laws and scales.
+
+        If a law is not known, their methods and arguments have to be equal.
+        """
         if self.law is None or other.law is None:
             return (
                 self.law is other.law
@@ -255,12 +260,15 @@ class ReplayedRun:
 
 
 class HandingOut(Instrument):
-    """Answers each draw of a run by a planned number, plus what a shift adds to the draw."""
+    """An instrument that answers each draw by a planned number, plus a shift of the draw."""
 
     words = bytes(32)
 
     def begin_run(self, numbers: StandardDraws, shift: Shift, *, tracked: bool) -> None:
-        """Forget the last run, and answer the draws of the next one by numbers and a shift."""
+        """Forget the last run, and answer the draws of the next one by numbers and a shift.
+
+        If `tracked`, sums and comparisons of draws are recorded.
+        """
         self.refusal = ""
         self._numbers, self._shift, self._tracked = numbers, shift, tracked
         self._record = TrackedRun()
@@ -288,7 +296,7 @@ class HandingOut(Instrument):
         if standard_of is None:
             number = self._note_request(None, np.zeros(0), request)
             return answer_request(
-                _generator(request.source.kind, self._numbers.seed, number), request
+                _seeded_generator(request.source.kind, self._numbers.seed, number), request
             )
         arguments = request.arguments
         if arguments.get("out") is not None or np.dtype(arguments.get("dtype", float)) not in WIDE:
@@ -308,6 +316,7 @@ class HandingOut(Instrument):
         return self._hand_out(request, (law, scale, loc), shape if is_array else None)
 
     def _hand_out(self, request: Request, standard: Any, shape: tuple[int, ...] | None) -> Any:
+        """Return planned numbers plus the shift, in a shape; one number if that is None."""
         law, scale, loc = standard
         scales = np.array(np.broadcast_to(np.asarray(scale, float), shape or ())).ravel()
         number = self._note_request(law, scales, request)
@@ -341,13 +350,13 @@ class HandingOut(Instrument):
         """Refuse a method of a generator that does not draw, such as one that seeds it."""
         self.refuse(f"it uses {source.name}.{name}")
 
-    def created(self, source: Source, seed: tuple[Any, ...]) -> None:  # noqa: ARG002
+    def note_creation(self, source: Source, seed: tuple[Any, ...]) -> None:  # noqa: ARG002
         """Refuse a generator that the mechanism seeds: its numbers are no random draws."""
         if seed:
             self.refuse(SEEDED)
 
 
-def _generator(kind: type, seed: tuple[int, ...], number: int) -> Any:
+def _seeded_generator(kind: type, seed: tuple[int, ...], number: int) -> Any:
     words = np.random.SeedSequence((*seed, number)).generate_state(8, np.uint32)
     return make_generator(kind, words.tobytes())
 

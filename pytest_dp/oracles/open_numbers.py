@@ -78,7 +78,7 @@ class OpenDraw:
             self.high = within
 
     def likely_range(self) -> tuple[Any, Any]:
-        """Return bounds of the draw, between which it is but for a negligible probability."""
+        """Return bounds between which the draw lies, except with a negligible probability."""
         first, last = self.law.reach
         return np.maximum(self.low, first), np.minimum(self.high, last)
 
@@ -105,7 +105,7 @@ def _cached_probabilities(law: Law, low: float, high: float, cut: float) -> tupl
 class OpenNumber(Deferred):
     """A linear function of a draw, and of the shared draw, whose value no comparison has fixed.
 
-    ``at(x)`` is its value where the draw is x: a number, or an array with a value for each node.
+    ``at(x)`` is its value if the draw is x: a number, or an array with a value for each node.
     `draw` is None for a function of the shared draw alone.
     """
 
@@ -123,11 +123,16 @@ class OpenNumber(Deferred):
         return int if self._is_whole() else float
 
     def _is_whole(self) -> bool:
+        """Return whether it is a function of a draw of whole numbers."""
         return self.draw is not None and self.draw.law.lattice
 
     __hash__ = Deferred.__hash__
 
-    def combined(self, other: Any, function: Function) -> Any:
+    def combine(self, other: Any, function: Function) -> Any:
+        """Return a function of this number and another; NotImplemented for other objects.
+
+        Refuses functions that are not linear, and two draws neither of which is shared.
+        """
         if not is_plain_number(other) and type(other) is not OpenNumber:
             return NotImplemented
         if is_plain_number(other):
@@ -161,10 +166,13 @@ class OpenNumber(Deferred):
             return difference == 0
         if difference._is_whole():
             return bool(difference >= 0 and difference <= 0)
-        return not any(map(np.any, difference._parts()))  # else with probability 0
+        return not any(map(np.any, difference._constant_and_factor()))  # else with probability 0
 
     def __floor__(self) -> Any:
-        """Return the largest whole number below it, by comparisons that halve its range."""
+        """Return the largest whole number at most it, by comparisons that halve its range.
+
+        Refuses whole draws, and more than `MAX_OUTCOMES` values.
+        """
         if self.draw is None or self._is_whole():
             self.instrument.refuse(NO_SUM)
         with np.errstate(all="ignore"):
@@ -194,7 +202,7 @@ class OpenNumber(Deferred):
         """Return it rounded, as a float of numpy."""
         return np.float64(self.__round__(decimals))
 
-    def _parts(self) -> tuple[Any, Any]:
+    def _constant_and_factor(self) -> tuple[Any, Any]:
         """Return the constant of a linear number, and its factor of the draw."""
         constants = self.at(0.0)
         return constants, self.at(1.0) - constants
@@ -202,7 +210,7 @@ class OpenNumber(Deferred):
     def is_above(self, *, equal: bool) -> bool:
         instrument, draw = self.instrument, self.draw
         by = operator.ge if equal else operator.gt
-        constants, factors = self._parts()
+        constants, factors = self._constant_and_factor()
         if draw is None or not np.any(factors):
             instrument.mark_kinks(constants)
             is_true = 1.0 * by(constants, 0)
@@ -223,7 +231,7 @@ class OpenNumber(Deferred):
 
 
 def _is_linear(function: Callable[[float], Any]) -> bool:
-    """Return whether a function that is linear where it is so at three points is, such as x + c."""
+    """Return whether a function is linear, by its values at three points; False if one has none."""
     try:
         with np.errstate(all="ignore"):
             at_0, at_1, at_3 = (function(x) for x in (0.0, 1.0, 3.0))
@@ -235,7 +243,7 @@ def _is_linear(function: Callable[[float], Any]) -> bool:
 
 
 class Enumeration(Branching):
-    """Answers draws by open numbers; if `shared`, the first with a density is the shared draw.
+    """An instrument that answers draws by open numbers; if `shared`, the first is the shared draw.
 
     The first round of runs with a shared draw shows where integrands have kinks, the `marks`. They
     are `found` for the second round, whose probabilities are exact.
@@ -270,7 +278,10 @@ class Enumeration(Branching):
         return OpenNumber(self, lambda x: x, OpenDraw(law))
 
     def integer(self, count: int, low: int = 0) -> Any:
-        """Return one of `count` whole numbers from `low` on; an open number if these are many."""
+        """Return one of `count` whole numbers from `low` on; an open number if these are many.
+
+        Raises CannotInstrument for more than `MAX_WHOLE`.
+        """
         if count <= MAX_BRANCHES:
             return super().integer(count, low)
         if count > MAX_WHOLE:
@@ -278,10 +289,10 @@ class Enumeration(Branching):
         return OpenNumber(self, lambda x: low + x, OpenDraw(Law(INTEGERS, count)))
 
     def decide(self, yes: Any, no: Any) -> bool:
-        """Choose a branch of the run: whether a comparison with these probabilities is true.
+        """Choose a branch of the run: return whether a comparison with these probabilities is true.
 
-        These are numbers, or arrays with a value for each node. There is no branch where only one
-        result is possible.
+        `yes` and `no` are numbers, or arrays with a value for each node. If only one result is
+        possible, there is no branch. Gives up the run, by CannotInstrument, if it is too rare.
         """
         weights = self._weights * yes, self._weights * no
         shares = [float(np.sum(each)) for each in weights]
@@ -297,7 +308,8 @@ class Enumeration(Branching):
     def mark_kinks(self, values: Any) -> None:
         """Add to `marks` where values, which are linear in the shared draw, are 0.
 
-        Does so in the first round of runs alone. Raises CannotInstrument if they are not linear.
+        Only in the first round of runs. Raises CannotInstrument if they are not linear, or there
+        are too many marks.
         """
         nodes = self._nodes
         if not self._marks_kinks or nodes is None or np.shape(values) != nodes.shape:
@@ -317,7 +329,10 @@ class Enumeration(Branching):
 
 
 def _quadrature(law: Law, marks: set[float], widest: float) -> tuple[Floats, Floats]:
-    """Return the nodes of a quadrature over a law, and their weights, which sum to 1."""
+    """Return the nodes of a quadrature over a law, and their weights, which sum to 1.
+
+    `marks` are ends of its panels, and `widest` the greatest width of a panel.
+    """
     low, high = law.reach
     edges = sorted({low, high, *(mark for mark in (*law.edges, *marks) if low < mark < high)})
     panels = [

@@ -72,7 +72,7 @@ class LossBound:
         return self.pure + (GaussianDP(self.mu).eps_at(min(delta, 1 - 1e-16)) if self.mu else 0.0)
 
     def delta_at(self, eps: float) -> float:
-        """Return a δ with which the pair is (ε, δ)-private, for an ε in nats."""
+        """Return a δ with which the pair is (ε, δ)-private, for an ε in nats; perhaps 1."""
         if eps < self.pure:
             return 1.0
         return min(GaussianDP(self.mu).delta_at(eps - self.pure), 1.0) if self.mu else 0.0
@@ -80,8 +80,8 @@ class LossBound:
     def parameter_of(self, guarantee: Guarantee) -> float:
         """Return a bound on the parameter of a guarantee; raise CannotInstrument if none is known.
 
-        Rényi divergences and trade-off functions of independent Gaussian draws compose; beside
-        other draws, only ε and δ are bounded.
+        Infinite if no eps holds. Rényi divergences and trade-off functions of independent Gaussian
+        draws compose; beside other draws, only ε and δ are bounded.
         """
         if guarantee.parameter == "eps":
             return self.eps_at(guarantee.delta)
@@ -103,7 +103,10 @@ def largest_bound(bounds: Sequence[LossBound]) -> LossBound:
 
 
 def loss_of_shift(requests: Sequence[AnsweredRequest], shift: Shift) -> LossBound:
-    """Return the loss between the law of the draws of a run, and that of the draws plus a shift."""
+    """Return the loss between the law of the draws of a run, and that of the draws plus a shift.
+
+    Infinite if a shifted draw has no known law, or another number of draws than the shift.
+    """
     pure, squares = 0.0, 0.0
     for each in requests:
         moved = shift.get(each.number)
@@ -121,7 +124,7 @@ def loss_of_shift(requests: Sequence[AnsweredRequest], shift: Shift) -> LossBoun
 
 
 def _pure_loss(law: Law, steps: Floats) -> float:
-    """Return the loss in nats of draws that move by so many scales; infinite without a bound."""
+    """Return the loss in nats of draws that move by `steps` scales; infinite without a bound."""
     if law.lattice and np.abs(steps - np.round(steps)).max() > WHOLE:
         return math.inf
     moved, (up, down) = steps[steps != 0], cost_per_step(law)
@@ -129,9 +132,9 @@ def _pure_loss(law: Law, steps: Floats) -> float:
 
 
 def cost_per_step(law: Law) -> tuple[float, float]:
-    """Return the loss in nats of a shift by one scale, upwards and downwards.
+    """Return the loss in nats of a shift by one scale, upwards and downwards; perhaps infinite.
 
-    Of a Gaussian draw it is 1, which only serves to compare shifts.
+    It is 1 for a Gaussian draw, which only serves to compare shifts.
     """
     if law.family in (*TWO_SIDED, NORMAL):
         return 1.0, 1.0
@@ -182,8 +185,8 @@ def _forms_to_keep(forms: Mapping[Form, Any], *, largest: bool) -> list[Form]:
 def shift_of_sums(ours: ReplayedRun, theirs: ReplayedRun, *, largest: bool = False) -> Shift | None:
     """Return the shift of the draws of `ours` that gives its sums the values of those of `theirs`.
 
-    Of sums of the same draws with several constants, the last keeps its value. `largest` says which
-    sums count, as of `_forms_to_keep`. None if no shift does.
+    Of sums of the same draws with several constants, the last keeps its value. `largest` chooses
+    the sums as in `_forms_to_keep`. None if no shift does.
     """
     one, other = _constants_by_form(ours.record.sums), _constants_by_form(theirs.record.sums)
     equal = [
@@ -311,11 +314,11 @@ def _solve_program(
 
 
 def fit_shift(pairing: Pairing, replays: Sequence[Numbers]) -> Shift | None:
-    """Return the shift with which the numbers in outputs on the target are those on the source.
+    """Run the mechanism; return the shift that gives outputs on the target the source's numbers.
 
-    It is right where outputs are linear in the draws, whatever library adds them up. Runs the
-    mechanism once for each draw and replay, to see how outputs change with the draw. None if
-    outputs do not have the same numbers, or there are no draws, or too many.
+    It is right if outputs are linear in the draws, whatever library adds them up. Makes a run for
+    each draw and replay, to see how outputs change with the draw. None if outputs do not have the
+    same numbers, or there are no draws, or too many.
     """
     drawn = [each for each in pairing.run_on_source(replays[0]).requests if each.law is not None]
     ends = np.cumsum([each.count for each in drawn])

@@ -106,9 +106,9 @@ class TrackedRun:
 
 
 class TrackedArray(np.ndarray[Any, Any]):
-    """An array of sums of draws, which tracks what is computed from it in a record.
+    """An array of sums of draws, which tracks in a record what is computed from it.
 
-    An array of plain numbers where `record` is None.
+    An array of plain numbers if `record` is None.
     """
 
     record: TrackedRun | None
@@ -127,28 +127,28 @@ class TrackedArray(np.ndarray[Any, Any]):
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
         return _apply_ufunc(ufunc, method, inputs, keywords)
 
-    def _move(self, move: Callable[[Any], Any]) -> Any:
+    def _rearrange(self, move: Callable[[Any], Any]) -> Any:
         """Return the array after a change of places, with its sums in their new places."""
         values = move(np.asarray(self))
         return values if self.record is None else _track(values, self.record, move(self.sums))
 
     def __getitem__(self, key: Any) -> Any:
-        return self._move(lambda array: array[key])
+        return self._rearrange(lambda array: array[key])
 
     def __iter__(self) -> Iterator[Any]:
         return (self[at] for at in range(len(self)))
 
     def reshape(self, *shape: Any, **keywords: Any) -> Any:
-        return self._move(lambda array: array.reshape(*shape, **keywords))
+        return self._rearrange(lambda array: array.reshape(*shape, **keywords))
 
     def ravel(self, *args: Any) -> Any:
-        return self._move(lambda array: array.ravel(*args))
+        return self._rearrange(lambda array: array.ravel(*args))
 
     def flatten(self, *args: Any) -> Any:
-        return self._move(lambda array: array.flatten(*args))
+        return self._rearrange(lambda array: array.flatten(*args))
 
     def copy(self, *args: Any) -> Any:
-        return self._move(lambda array: array.copy(*args))
+        return self._rearrange(lambda array: array.copy(*args))
 
     def item(self, *args: Any) -> Any:
         return self.reshape(-1)[args[0] if args else 0] if len(args) < 2 else super().item(*args)
@@ -164,7 +164,10 @@ class TrackedArray(np.ndarray[Any, Any]):
         return value if added is NotImplemented else _track(value, self.record, added)
 
     def _record_pick(self, picked: Any, *given: Any, highest: bool) -> Any:
-        """Return a place, and record that its number was compared with all other numbers."""
+        """Return a place, and record that its number was compared with all other numbers.
+
+        Nothing is recorded if `given` has arguments, such as an axis, or the array is not a row.
+        """
         if self.record is not None and self.ndim == 1 and not _are_given(*given):
             chosen, others = self.sums[picked], np.delete(self.sums, picked)
             pairs = ((chosen, other) if highest else (other, chosen) for other in others)
@@ -271,6 +274,7 @@ def _are_given(args: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
 
 
 def _track(values: Any, record: TrackedRun, sums: Any) -> Any:
+    """Return values with their sums of draws, as a tracked number or array; texts as they are."""
     if isinstance(values, np.ndarray) and values.ndim:
         return TrackedArray.of(values, record, sums)
     value = np.asarray(values)[()]
@@ -282,7 +286,7 @@ def _track(values: Any, record: TrackedRun, sums: Any) -> Any:
 
 
 def _apply_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-    """Return a function of numpy, tracked where it is a sum of draws."""
+    """Return a function of numpy, tracked if it is a sum of draws."""
     out = keywords.pop("out", None) or ()
     into = {"out": tuple(map(_as_untracked, out))} if out else {}
     values = getattr(ufunc, method)(*map(_as_untracked, inputs), **keywords, **into)
@@ -299,7 +303,7 @@ def _apply_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], keywords: dic
 
 
 def _track_result(by: Callable[..., Any], left: Any, right: Any, values: Any) -> Any:
-    """Return values by an operator, tracked where they are sums; comparisons are noted."""
+    """Return values by an operator, tracked if they are sums; record comparisons and sums."""
     record = next((each.record for each in (left, right) if is_tracked(each)), None)
     if record is None:
         return values

@@ -239,8 +239,8 @@ class WholeOutputs:
     typed: bool = True
     """Whether outputs that differ only in types of numbers or forms have different hashes."""
 
-    ordered: ClassVar[int] = 0
-    """How many `codes` have an order: none."""
+    ordered_count: ClassVar[int] = 0
+    """How many of the `codes` stand in increasing order: none."""
 
     @classmethod
     def of(cls, table: Table, *, exact: bool = False) -> Self:

@@ -227,10 +227,10 @@ def finite(value: float | None) -> float | None:
 
 
 def plain(value: Any) -> Any:
-    """Return a value as JSON would give it back.
+    """Return a value as reading its JSON gives it back.
 
     Dataclasses become dicts, tuples lists, infinity None, NaN and negative infinity texts; halves
-    of surrogate pairs in texts are escaped.
+    of surrogate pairs in texts are escaped. Other objects stay as they are.
     """
     if is_dataclass(value):
         return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
@@ -246,11 +246,15 @@ def plain(value: Any) -> Any:
 
 
 def from_plain(kind: type[T], value: Any) -> T:
-    """Return the value of type `kind` from which `plain` made `value`."""
+    """Return the value of type `kind` from which `plain` made `value`.
+
+    Raises KeyError, TypeError or ValueError for fields and lengths that the type does not have.
+    """
     return cast("T", _from_plain(kind, value))
 
 
 def _from_plain(kind: Any, value: Any) -> Any:
+    """Return the value of a type from its JSON value; see `from_plain`."""
     if isinstance(kind, type) and is_dataclass(kind):
         hints = _hints(kind)
         return kind(
@@ -305,7 +309,10 @@ class Evidence:
         return self.log_e_value >= -math.log(alpha) - MIN_LOG_ERROR
 
     def __add__(self, later: Evidence) -> Evidence:
-        """Return the evidence of both together, which had random numbers of their own."""
+        """Return the evidence of both together, on independent random numbers.
+
+        Raises ValueError if both have e-values, but not for as many shares of the parameter.
+        """
         both = self.log_e_values, later.log_e_values
         total = tuple(map(sum, zip(*both, strict=True))) if all(both) else both[0] or both[1]
         runs, samples = self.runs + later.runs, self.samples + later.samples

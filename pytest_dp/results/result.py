@@ -343,7 +343,7 @@ class Result(Outcome):
 
 
 def _list_fields(kind: str, fields: Mapping[str, Any]) -> str:
-    """Return ``kind(name=value, ...)`` with a line of at most 80 characters for each field.
+    """Return ``kind(name=value, ...)`` with a line of about 80 characters for each field.
 
     Empty texts, empty tuples and None are left out.
     """

@@ -270,7 +270,7 @@ class Instrument:
         copies = name in COPYING
         self.refuse(f"it copies {source.name}" if copies else f"it uses {source.name}.{name}")
 
-    def created(self, source: Source, seed: tuple[Any, ...]) -> None:
+    def note_creation(self, source: Source, seed: tuple[Any, ...]) -> None:
         """Do what has to be done when a mechanism makes or seeds a generator; nothing by default.
 
         `seed` are the arguments; empty for a generator that is new each time.
@@ -308,9 +308,9 @@ class Instrument:
         return replace(source, number=self._made)
 
     def make(self, source: Source, *args: Any, **keywords: Any) -> None:
-        """Call `created` for a generator that is made or seeded with these arguments."""
+        """Call `note_creation` for a generator that is made or seeded with these arguments."""
         seed = tuple(value for value in (*args, *keywords.values()) if value is not None)
-        self.created(source, seed)
+        self.note_creation(source, seed)
 
 
 class _StandIn:

@@ -259,7 +259,7 @@ class Tape(Instrument):
         self.draws.append(draw)
         return value
 
-    def created(self, source: Source, seed: tuple[Any, ...]) -> None:
+    def note_creation(self, source: Source, seed: tuple[Any, ...]) -> None:
         """Record that a generator was made or seeded, and at which line."""
         self._seeds.start(source, seed)
         self.seeded.append(Seeded(source, seed, stack()))

@@ -70,8 +70,8 @@ FAULTS = (
     Fault(
         "known-losses-need-no-runs",
         "auditors/betting_audit.py",
-        "self.satisfied = not self.refuted and checks.accepts_pass()",
-        "self.satisfied = not self.refuted and checks.is_within",
+        "self.satisfied = not self.is_refuted and checks.accepts_pass()",
+        "self.satisfied = not self.is_refuted and checks.is_within",
         "A pass rests on a computed loss that real runs refute.",
         AUDIT + "test_a_known_loss_that_real_runs_do_not_bear_out_is_no_pass_by_itself",
     ),

@@ -213,8 +213,8 @@ FAULTS = (
     Fault(
         "unknown-pairs-need-no-bets",
         "auditors/betting_audit.py",
-        "(unknown := checks.unknown)",
-        "(unknown := checks.unknown[:0])",
+        "(pairs := checks.unknown_pairs)",
+        "(pairs := checks.unknown_pairs[:0])",
         "What leaks on a proposed pair without a known loss goes unseen beside a pass.",
         "unit/test_bearing_out.py::test_a_proposed_pair_whose_loss_is_not_known_is_bet_on",
     ),

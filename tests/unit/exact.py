@@ -33,4 +33,6 @@ def loss(mechanism, data, data2, delta=0.0, **params):
     pair = pair_probabilities(
         distribution(mechanism, data, **params), distribution(mechanism, data2, **params)
     )
-    return max((eps_at(delta, pair), eps_at(delta, pair.swapped)), key=lambda loss: loss.lower)
+    return max(
+        (eps_at(delta, pair), eps_at(delta, pair.other_direction)), key=lambda loss: loss.lower
+    )

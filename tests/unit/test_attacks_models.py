@@ -167,7 +167,7 @@ def penalised_loss(weights, columns, codes, on_d):
     odds = sum(part[code] for part, code in zip(parts, codes, strict=True))
     loss = np.logaddexp(0, np.where(on_d, -odds, odds)).sum()
     for part, column in zip(parts, columns, strict=True):
-        ordered, others = part[: column.ordered], part[column.ordered :]
+        ordered, others = part[: column.ordered_count], part[column.ordered_count :]
         loss += SMOOTHNESS / 2 * (np.diff(ordered) ** 2).sum()
         loss += ORDERED_RIDGE / 2 * (ordered**2).sum() + CATEGORY_RIDGE / 2 * (others**2).sum()
     return loss

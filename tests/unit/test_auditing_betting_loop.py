@@ -160,7 +160,7 @@ def test_the_largest_bound_is_next_once_all_were_looked_at():
     assert queue.pick_pair() is queue.seen[1]
     draw(queue.seen[1], 12, 0.15)
     assert queue.pick_pair() is queue.seen[2]
-    assert queue.drawn == 48
+    assert queue.draw_count == 48
 
 
 def test_refused_pairs_are_never_drawn_again():
@@ -177,8 +177,10 @@ def test_proposed_pairs_get_a_bounded_share():
     draw(queue.pick_pair(), 40_000, 0.0)
     while (status := queue.pick_pair()) is not queue.seen[0]:
         draw(status, 100, 0.0)
-    on_proposed = queue.drawn - 40_000
-    assert PROPOSED_SHARE * queue.drawn < on_proposed <= PROPOSED_SHARE * queue.drawn + 100
+    on_proposed = queue.draw_count - 40_000
+    assert (
+        PROPOSED_SHARE * queue.draw_count < on_proposed <= PROPOSED_SHARE * queue.draw_count + 100
+    )
 
 
 def test_proposed_pairs_that_win_are_drawn_beyond_their_share():
