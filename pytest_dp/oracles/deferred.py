@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -53,15 +53,10 @@ def operators(function: Function, by: str = "combine") -> tuple[Function, Functi
     )
 
 
-def refusal_of(reason: str) -> tuple[Function, Function]:
-    """Return methods for an operator, on either side, that raise CannotInstrument."""
-    return (lambda self, _: self.refuse(reason),) * 2
-
-
 class Deferred:
     """A function of draws, which refuses operations that need a value of it.
 
-    To refuse is to raise CannotInstrument, which ends the run.
+    To refuse is to give the run up: it goes on with plain numbers, or CannotInstrument ends it.
     """
 
     __slots__ = ("instrument",)
@@ -70,11 +65,14 @@ class Deferred:
     def __init__(self, instrument: Instrument) -> None:
         self.instrument = instrument
 
-    def refuse(self, reason: str) -> NoReturn:
-        """Raise CannotInstrument, as the mechanism needs a value that the number does not have."""
-        self.instrument.refuse(reason)
-
     # Methods of subclasses
+
+    def value(self, reason: str) -> Any:
+        """Refuse the run for a reason, and return a plain number to go on with.
+
+        Raises CannotInstrument if the number has no value at all.
+        """
+        self.instrument.refuse(reason)
 
     def combine(self, other: Any, function: Function) -> Any:
         """Return a function of this number and another; NotImplemented for other objects."""
@@ -96,13 +94,17 @@ class Deferred:
             return difference
         return difference.is_above(equal=bool(by(0, 0)))
 
+    def by_value(self, other: Any, function: Function) -> Any:
+        """Refuse the run, and return a function of a plain number and another number."""
+        return function(self.value(f"{function.__name__.strip('_')} of a draw"), other)
+
     def __trunc__(self) -> Any:
-        self.refuse("a draw is rounded")
+        return math.trunc(self.value("a draw is rounded"))
 
     __floor__ = __ceil__ = __trunc__
 
     def __round__(self, digits: int | None = None) -> Any:
-        self.refuse("a draw is rounded")
+        return round(self.value("a draw is rounded"), digits)
 
     # What follows from these
 
@@ -113,10 +115,12 @@ class Deferred:
     __floordiv__, __rfloordiv__ = operators(operator.floordiv)
     __mod__, __rmod__ = operators(operator.mod)
     __pow__, __rpow__ = operators(operator.pow)
-    __and__, __rand__ = refusal_of("bits of a draw")
-    __or__, __ror__ = __xor__, __rxor__ = __and__, __rand__
-    __lshift__, __rlshift__ = __rshift__, __rrshift__ = __and__, __rand__
-    __divmod__, __rdivmod__ = refusal_of("divmod of a draw")
+    __and__, __rand__ = operators(operator.and_, "by_value")
+    __or__, __ror__ = operators(operator.or_, "by_value")
+    __xor__, __rxor__ = operators(operator.xor, "by_value")
+    __lshift__, __rlshift__ = operators(operator.lshift, "by_value")
+    __rshift__, __rrshift__ = operators(operator.rshift, "by_value")
+    __divmod__, __rdivmod__ = operators(divmod, "by_value")
     __lt__, __gt__ = operators(operator.lt, "compare")
     __le__, __ge__ = operators(operator.le, "compare")
 
@@ -127,7 +131,7 @@ class Deferred:
         return np.bool_(not equal) if isinstance(equal, np.bool_) else not equal
 
     def __hash__(self) -> int:
-        self.refuse(HASHED)
+        return hash(self.value(HASHED))
 
     def __bool__(self) -> bool:
         return bool(self.__ne__(0))
@@ -139,23 +143,23 @@ class Deferred:
         return -self if self < 0 else self  # type: ignore[operator]
 
     def __float__(self) -> float:
-        self.refuse(PLAIN)
+        return float(self.value(PLAIN))
 
     def __int__(self) -> int:
         whole = self.__trunc__()
-        return whole.refuse(HELD) if is_draw(whole) else int(whole)
+        return int(whole.value(HELD) if is_draw(whole) else whole)
 
     def __index__(self) -> int:
-        self.refuse("index by a draw")
+        return operator.index(self.value("index by a draw"))
 
     def __repr__(self) -> str:
-        self.refuse(TEXT)
+        return repr(self.value(TEXT))
 
     def __format__(self, how: str) -> str:
-        self.refuse(TEXT)
+        return format(self.value(TEXT), how)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        self.refuse("copy of a draw")
+        return operator.pos, (self.value("copy of a draw"),)
 
     def __copy__(self) -> Any:
         return self
@@ -179,7 +183,8 @@ class Deferred:
                 return np.float64(OF_FEW_VALUES[name](self))
             if name in BY_OPERATORS:
                 return ufunc(*map(objects, inputs))
-        return self.refuse(f"np.{name} of a draw")
+        plain = [each.value(f"np.{name} of a draw") if is_draw(each) else each for each in inputs]
+        return getattr(ufunc, method)(*plain, **keywords)
 
 
 OF_FEW_VALUES: dict[str, Callable[..., Any]] = {

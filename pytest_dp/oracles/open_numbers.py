@@ -128,6 +128,16 @@ class OpenNumber(Deferred):
 
     __hash__ = Deferred.__hash__
 
+    def _plain(self) -> float:
+        """Return a plain number, with which a refused run goes on."""
+        at = 0.0 if self.draw is None else float(np.mean(sum(self.draw.likely_range()) / 2))
+        return float(np.mean(self.at(at)))
+
+    def value(self, reason: str) -> float:
+        """Refuse the run for a reason, and return a plain number: nothing is raised in it."""
+        self.instrument.note(reason)
+        return self._plain()
+
     def combine(self, other: Any, function: Function) -> Any:
         """Return a function of this number and another; NotImplemented for other objects.
 
@@ -144,7 +154,7 @@ class OpenNumber(Deferred):
         if self.draw and other_draw and self.draw is not other_draw:
             self.instrument.refuse(self.instrument.not_shared)
         if not _is_linear(at):
-            self.instrument.refuse(NO_SUM)
+            return function(self.value(NO_SUM), other)
         return OpenNumber(self.instrument, at, self.draw or other_draw)
 
     def __floordiv__(self, other: Any) -> Any:
@@ -173,13 +183,13 @@ class OpenNumber(Deferred):
 
         Refuses whole draws, and more than `MAX_OUTCOMES` values.
         """
-        if self.draw is None or self._is_whole():
-            self.instrument.refuse(NO_SUM)
+        if self.draw is None or self._is_whole() or self.instrument.is_over():
+            return math.floor(self.value(NO_SUM))
         with np.errstate(all="ignore"):
             ends = [np.asarray(self.at(end), float) for end in self.draw.likely_range()]
         low, high = math.floor(np.min(ends)), math.floor(np.max(ends)) + 1
         if high - low > MAX_OUTCOMES:
-            self.instrument.refuse(MANY_VALUES)
+            return math.floor(self.value(MANY_VALUES))
         if self < low or self >= high:  # with a negligible probability
             self.instrument.give_up()
         while high - low > 1:
@@ -210,6 +220,8 @@ class OpenNumber(Deferred):
     def is_above(self, *, equal: bool) -> bool:
         instrument, draw = self.instrument, self.draw
         by = operator.ge if equal else operator.gt
+        if instrument.is_over():
+            return bool(by(self._plain(), 0))
         constants, factors = self._constant_and_factor()
         if draw is None or not np.any(factors):
             instrument.mark_kinks(constants)
