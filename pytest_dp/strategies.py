@@ -43,13 +43,14 @@ Kind = Literal["pandas", "polars", "dict"]
 
 
 def numbers(low: float, high: float, *, nan: bool = False) -> SearchStrategy[Any]:
-    """Return a strategy for numbers from `low` to `high`: whole numbers if both ends are whole.
+    """Return a strategy for numbers from `low` to `high`, both included.
 
     Parameters
     ----------
     low, high : int or float
+        If both are of type int, only integers are drawn; else floats.
     nan : bool
-        Whether NaN is among them too.
+        Whether NaN is drawn too, also among integers.
 
     Examples
     --------
@@ -66,14 +67,14 @@ def numbers(low: float, high: float, *, nan: bool = False) -> SearchStrategy[Any
 
 
 def categories(values: Iterable[Any], *, missing: bool = False) -> SearchStrategy[Any]:
-    """Return a strategy for one of the values.
+    """Return a strategy that draws one of the values.
 
     Parameters
     ----------
     values : iterable
         All that may occur, whether or not they do in the data at hand.
     missing : bool
-        Whether None is among them too.
+        Whether None is drawn too.
 
     Examples
     --------
@@ -87,6 +88,8 @@ def categories(values: Iterable[Any], *, missing: bool = False) -> SearchStrateg
 
 def records(*fields: SearchStrategy[Any], **columns: SearchStrategy[Any]) -> SearchStrategy[Any]:
     """Return a strategy for records: tuples of unnamed fields, or dicts of named fields.
+
+    Raises ClaimError for both kinds of fields together, and without any.
 
     Examples
     --------
@@ -115,11 +118,13 @@ def tables(
 ) -> SearchStrategy[Any]:
     """Return a strategy for tables with records as rows, all with equal dtypes, empty ones too.
 
+    Raises ClaimError for an unknown `kind`, and without columns.
+
     Parameters
     ----------
     columns : mapping from names to strategies
     min_size, max_size : int
-        Rows.
+        Number of rows.
     kind : {"pandas", "polars", "dict"}, optional
         A data frame, or a dict of lists. By default what is installed, pandas before polars.
 
@@ -150,7 +155,7 @@ def histograms(
     ----------
     bins : int or sequence of labels
     max_count : int
-        Most in one bin.
+        Largest count.
 
     Examples
     --------
@@ -168,7 +173,7 @@ def histograms(
 
 
 def _dicts_in_order(columns: Mapping[Any, SearchStrategy[Any]]) -> SearchStrategy[dict[Any, Any]]:
-    """Return a strategy for dicts with their entries in order; `st.fixed_dictionaries` shuffles."""
+    """Return a strategy for dicts with their entries in the order of `columns`."""
     names = list(columns)
     return st.tuples(*columns.values()).map(lambda values: dict(zip(names, values, strict=True)))
 
@@ -177,6 +182,8 @@ def neighbors(
     datasets: SearchStrategy[Any], relation: str | Neighbors | Callable[..., Any]
 ) -> SearchStrategy[tuple[Any, Any]]:
     """Return a strategy for neighbours (D, D'): D from `datasets`, new records from another draw.
+
+    Raises ClaimError for an unknown relation; drawing rejects a D without neighbours.
 
     Parameters
     ----------

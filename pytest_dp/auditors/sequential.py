@@ -349,7 +349,7 @@ def _note_if_late(bets: BettingAudit) -> None:
         return
     unseen = queue.claimed - len([state for state in queue.seen_given if state.binnings])
     left = [f"{unseen:,} of {plural(queue.claimed, 'pair')} not looked at well"] * (unseen > 0)
-    left += ["the search for further inputs not finished"] * (not queue.source.exhausted)
+    left += ["the search for further inputs not finished"] * (not queue.source.is_exhausted)
     session.sampler.note(
         f"cut off after max_seconds={session.settings.max_seconds:g}, with "
         f"{session.sampler.runs:,} of {session.budget.max_samples:,} samples"
@@ -372,7 +372,7 @@ def _note_searched(bets: BettingAudit) -> None:
 
 def _note_unreached(bets: BettingAudit) -> tuple[str, ...]:
     """Return places in the mechanism's code that no input reached, as text; add a note if any."""
-    places = bets.queue.source.screener.unreached()
+    places = bets.queue.source.screener.find_unreached_lines()
     if places:
         bets.session.sampler.note(lines_in_words(places), hinders=True)
     return tuple(map(line_in_words, places))

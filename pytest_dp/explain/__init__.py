@@ -81,9 +81,9 @@ fails more often."""
 
 
 def explain(violation: Violation, seconds: float) -> Explanation:
-    """Run the mechanism to find the lines at which it leaks and the fields that change nothing.
+    """Run the mechanism to find the lines at which it leaks, and the fields that change nothing.
 
-    Each of the two searches takes about `seconds` at most.
+    Each of the two searches takes about `seconds` at most; both may return nothing.
     """
     call, pair = violation.call, violation.pair
     about = violation.claim, violation.lower, violation.event
@@ -101,7 +101,7 @@ def blame_lines(  # noqa: PLR0913  an audit's result, piece by piece
     root: Path | None = None,
     pairs: Sequence[tuple[Any, Any]] = (),
 ) -> tuple[Blame, ...]:
-    """Run the mechanism, and return lines at which it leaks on two inputs, the most telling first.
+    """Run the mechanism, and return up to `MAX_FINDINGS` lines at which it leaks on two inputs.
 
     `lower` is a proven lower bound on the parameter of the violated `claim`; `event`, if any, is
     too likely on the first input. Files inside `root`, by default the current directory, are shown
@@ -111,11 +111,11 @@ def blame_lines(  # noqa: PLR0913  an audit's result, piece by piece
     lines: list[Blame] = []
     with suppress(*ENDS):
         budget = written_budget(call.mechanism, call.params, claim.claimed)
-        for finding in _findings(
+        for finding in _run_checks(
             PairRuns(call, pair, Deadline(seconds)), claim, event, lower, pairs
         ):
             if finding.certain or not _is_within_budget(finding, budget, claim, lower):
-                blame = _blame_of(finding, root or Path.cwd())
+                blame = _make_blame(finding, root or Path.cwd())
                 if not any(_is_near(blame, other) for other in lines):
                     lines.append(blame)
             if len(lines) == MAX_FINDINGS:
@@ -123,15 +123,18 @@ def blame_lines(  # noqa: PLR0913  an audit's result, piece by piece
     return tuple(lines)
 
 
-def _findings(
+def _run_checks(
     runs: PairRuns,
     claim: Guarantee,
     event: Callable[[Any], Any] | None,
     lower: float,
     pairs: Sequence[tuple[Any, Any]],
 ) -> Iterator[Finding]:
-    """Yield the findings of the first check that has any; the most conclusive come first."""
-    if not runs.repeats:
+    """Yield the findings of the first check that has any; the most conclusive checks come first.
+
+    Nothing if runs on the same noise differ. Raises the exceptions of `ENDS`.
+    """
+    if not runs.is_repeatable:
         return
     checks = (
         find_seeded_generators(runs),
@@ -152,12 +155,12 @@ def _is_near(one: Blame, other: Blame) -> bool:
 
 
 def _is_within_budget(finding: Finding, budget: float, claim: Guarantee, lower: float) -> bool:
-    """Return whether the loss is within the budget written in the code, though above the claim."""
+    """Return whether a loss above the claim is within the `budget` written in the code."""
     loss = max(finding.loss, lower)
     return budget > claim.claimed * (1 + ROUNDING) and loss <= budget * (1 + LOSS_ERROR)
 
 
-def _blame_of(finding: Finding, root: Path) -> Blame:
+def _make_blame(finding: Finding, root: Path) -> Blame:
     path = Path(finding.line.file)
     with suppress(OSError, ValueError):
         path = path.resolve().relative_to(root.resolve())
@@ -166,9 +169,10 @@ def _blame_of(finding: Finding, root: Path) -> Blame:
 
 
 def function_at(line: Site) -> str:
-    """Return the name of the function around a line, also of a line in a lambda or comprehension.
+    """Return the name of the function around a line.
 
-    For those it is the nearest function above that is indented less.
+    For a line in a lambda or comprehension, that is the nearest function above that is indented
+    less; without any, ``<lambda>`` or the like.
     """
     if not line.function.startswith("<"):
         return line.function
@@ -183,8 +187,8 @@ def function_at(line: Site) -> str:
 def written_budget(mechanism: Any, params: dict[str, Any], claimed: float) -> float:
     """Return the privacy budget in the code: the sum of numbers called ``eps``, ``budget``, ....
 
-    The numbers are arguments of the mechanism, and variables, attributes and defaults that it can
-    reach in the project. If one number equals the claim, return the claim; if there is none, 0.
+    The numbers are arguments of the mechanism, and variables, attributes and defaults that it
+    reaches in the project. Return `claimed` if a number equals it, and 0 without any number.
     """
     numbers: dict[str, float] = {}
     for value, place in reachable(mechanism, params):
@@ -225,20 +229,23 @@ def _numbers_in_source(function: types.FunctionType) -> Iterator[tuple[str, floa
 def idle_fields(
     call: Call, pair: Pair, examples: Iterable[Any], seconds: float
 ) -> tuple[Hashable, ...]:
-    """Run the mechanism, and return the fields that changed no output in `CHECKED_NOISES` runs.
+    """Run the mechanism; return the names of fields of a record whose values change no output.
 
-    The fields of a replaced record get its values in D'; those of a record that only D or D' has
-    get values of another record, there or in `examples`. Empty if no field is idle, if D and D'
-    differ in several records, or if the mechanism cannot be run with equal noise.
+    The record is the only one in which D and D' differ. If it is replaced, its fields get the
+    values in D'; if D or D' lacks it, those of another record, there or in `examples`. Outputs on
+    equal noise are compared in `CHECKED_NOISES` runs with all idle fields changed. Empty if no
+    field is idle, if several records differ, after `seconds`, or if noise cannot be repeated.
     """
     with suppress(*ENDS):
-        return tuple(_idle(call, pair, examples, Deadline(seconds)))
+        return tuple(_find_idle_fields(call, pair, examples, Deadline(seconds)))
     return ()
 
 
-def _idle(call: Call, pair: Pair, examples: Iterable[Any], deadline: Deadline) -> list[Hashable]:
+def _find_idle_fields(
+    call: Call, pair: Pair, examples: Iterable[Any], deadline: Deadline
+) -> list[Hashable]:
     """Run the mechanism, and return the idle fields; raises the exceptions of `ENDS`."""
-    change = _the_change(pair)
+    change = _find_only_change(pair)
     if change is None:
         return []
     added = change.before is ABSENT
@@ -249,9 +256,11 @@ def _idle(call: Call, pair: Pair, examples: Iterable[Any], deadline: Deadline) -
         kin = (data for data in examples if kind_of(data) == kind_of(dataset))
         others = [*pool.records, *(row for data in kin for row in records_of(data)[:MAX_OTHERS])]
     mine = pool.records[change.at]
-    new = {name: value for name in fields_of(mine) for value in _another(mine, name, others)}
+    new = {
+        name: value for name in fields_of(mine) for value in _find_other_value(mine, name, others)
+    }
     both = PairRuns(call, pair.inputs, deadline)
-    if len(fields_of(mine)) < 2 or not new or not _noise_is_captured(both):
+    if len(fields_of(mine)) < 2 or not new or not _is_noise_captured(both):
         return []
 
     def runs_on(fields: Sequence[Hashable]) -> PairRuns:
@@ -268,7 +277,7 @@ def _idle(call: Call, pair: Pair, examples: Iterable[Any], deadline: Deadline) -
             runs = runs_on(fields)
         except ClaimError:  # no such dataset can hold it
             return False
-        pairs = ((usual.usual(0, at), runs.usual(0, at)) for at in range(many))
+        pairs = ((usual.cached_run(0, at), runs.cached_run(0, at)) for at in range(many))
         return not any(changed_leaves(*both) for both in pairs)
 
     idle: list[Hashable] = []
@@ -281,8 +290,11 @@ def _idle(call: Call, pair: Pair, examples: Iterable[Any], deadline: Deadline) -
     )
 
 
-def _the_change(pair: Pair) -> Change | None:
-    """Return the only record in which D and D' differ; None if several do or D is too long."""
+def _find_only_change(pair: Pair) -> Change | None:
+    """Return the only record in which D and D' differ; None if several do, or D is too long.
+
+    None also for inputs that are no datasets of one type.
+    """
     of_a_kind = kind_of(pair.d1) and kind_of(pair.d1) == kind_of(pair.d2)
     if not of_a_kind or max(length(pair.d1), length(pair.d2)) > MAX_RECORDS:
         return None
@@ -290,15 +302,15 @@ def _the_change(pair: Pair) -> Change | None:
     return found[0] if len(found) == 1 else None
 
 
-def _noise_is_captured(runs: PairRuns) -> bool:
-    """Return whether all noise is the same in these runs, and D and D' give different outputs."""
-    return runs.repeats and any(
-        changed_leaves(*runs.both(noise)) for noise in range(CHECKED_NOISES)
+def _is_noise_captured(runs: PairRuns) -> bool:
+    """Return whether equal noise gives equal outputs, and D and D' differ in some run."""
+    return runs.is_repeatable and any(
+        changed_leaves(*runs.run_both(noise)) for noise in range(CHECKED_NOISES)
     )
 
 
-def _another(mine: Any, name: Hashable, others: Sequence[Any]) -> list[Any]:
-    """Return one different value of the field in another record, or nothing, as a list."""
+def _find_other_value(mine: Any, name: Hashable, others: Sequence[Any]) -> list[Any]:
+    """Return, in a list, a different value of the field in another record; [] without any."""
     value = key(fields_of(mine)[name])
     for other in others:
         theirs = fields_of(other)

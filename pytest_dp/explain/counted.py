@@ -68,15 +68,15 @@ Values = tuple[tuple[str, ...], tuple[Leaf, ...]]
 """Places, and the values there."""
 
 
-def _count(
+def _count_outcomes(
     runs: PairRuns, outcomes: Callable[[SideRun], Iterator[Values]], many: int
 ) -> Iterator[tuple[int, Values, int, int]]:
     """Run both inputs `many` times; yield side, outcome, its count there and on the other side.
 
-    Common outcomes of a side come first.
+    The outcomes of D come first, common ones before rare ones.
     """
     counts = [
-        Counter(o for noise in range(many) for o in outcomes(runs.usual(side, noise)))
+        Counter(o for noise in range(many) for o in outcomes(runs.cached_run(side, noise)))
         for side in (0, 1)
     ]
     for side in (0, 1):
@@ -88,12 +88,12 @@ def find_unequal_values(runs: PairRuns, claim: Guarantee, lower: float) -> Itera
     """Yield the line that decides a value which is more likely on one input than the claim allows.
 
     The value is of one leaf or of several leaves together. A second finding names the line that
-    asks for the noise, if that is in another function.
+    asks for the noise, if that is in another function. Nothing if no value clearly is.
     """
     leaves = dict.fromkeys(place for run in runs.all_runs() for place in run.leaves)
     reached = [place for place in leaves if place not in WHOLE and runs.lines_of(place)]
     few = {place for place in reached if _has_few(runs, place)}
-    differing = [place for place in runs.differing if place in reached]
+    differing = [place for place in runs.differing_places if place in reached]
     alone = sorted(differing, key=lambda place: place not in few)[:MAX_PLACES]
     some = [place for place in alone if place in few]
     drawn = frozenset().union(*map(runs.lines_of, some))
@@ -113,7 +113,7 @@ def find_unequal_values(runs: PairRuns, claim: Guarantee, lower: float) -> Itera
     for many in (RUNS, MANY_RUNS):  # fewer are enough for what is clear, of slow mechanisms too
         clear = [
             (len(chosen), allowed - least, (side, chosen, values, count, seldom))
-            for side, (chosen, values), count, seldom in _count(runs, outcomes, many)
+            for side, (chosen, values), count, seldom in _count_outcomes(runs, outcomes, many)
             if (least := (count - CLEAR_ERRORS * math.sqrt(count)) / many)
             > (allowed := _allowed_share(claim, seldom, many))
         ]
@@ -145,14 +145,17 @@ def find_unequal_values(runs: PairRuns, claim: Guarantee, lower: float) -> Itera
 
 
 def _has_few(runs: PairRuns, place: str) -> bool:
-    """Return whether a leaf has few values, and its numbers recur."""
+    """Return whether a leaf has at most `MAX_VALUES` values, and each number twice on average."""
     values = [run.leaves.get(place, ABSENT) for run in runs.all_runs()]
     numbers = [value for value in values if isinstance(value, float)]
     return len({*values}) <= MAX_VALUES and 2 * len({*numbers}) <= len(numbers)
 
 
 def _allowed_share(claim: Guarantee, seldom: int, many: int) -> float:
-    """Return the share of runs that a claim allows if the other input had a count of `seldom`."""
+    """Return the share of `many` runs that a claim allows, if the other input had `seldom`.
+
+    That count is raised by `CLEAR_ERRORS` for chance.
+    """
     most = seldom + CLEAR_ERRORS * math.sqrt(seldom + 1) + CLEAR_ERRORS
     return float(claim.largest_probability(min(most / many, 1.0)))
 
@@ -163,7 +166,8 @@ def find_helpful_noise(
     """Yield the line where four times the noise lowers an event's excess over the claim the most.
 
     The event is too likely on D; the excess is its probability there, less the largest one that the
-    claim allows. `lower` is the proven loss. Nothing if more noise does not help clearly.
+    claim allows. `lower` is the proven loss. Nothing if more noise does not clearly help, or
+    without an event.
     """
     lines = [line for line in runs.lines if event is not None and _is_noise(runs, line)]
     if event is None or not lines:
@@ -174,12 +178,12 @@ def find_helpful_noise(
 
     counting = FIRST_NOISE + RUNS
     noises = range(FIRST_NOISE, counting)
-    line = min(lines, key=lambda line: excess(_shares(runs, event, line, noises)))
+    line = min(lines, key=lambda line: excess(_measure_shares(runs, event, line, noises)))
     noises = range(counting, counting + MANY_RUNS)
-    before, after = (_shares(runs, event, more, noises) for more in (None, line))
-    if not after[1] and excess(after) > CLEAR_ERRORS * _error(claim, *after):
+    before, after = (_measure_shares(runs, event, more, noises) for more in (None, line))
+    if not after[1] and excess(after) > CLEAR_ERRORS * _excess_error(claim, *after):
         return  # what comes on D alone with any noise is no matter of noise
-    error = math.hypot(_error(claim, *before), _error(claim, *after))
+    error = math.hypot(_excess_error(claim, *before), _excess_error(claim, *after))
     if excess(before) - excess(after) < max(excess(before) / 4, CLEAR_ERRORS * error):
         return
     text = (
@@ -190,8 +194,8 @@ def find_helpful_noise(
     yield Finding("too little noise", line, text, loss=lower)
 
 
-def _error(claim: Guarantee, here: float, there: float) -> float:
-    """Return the standard error of an excess; one run is added, as the event may never come."""
+def _excess_error(claim: Guarantee, here: float, there: float) -> float:
+    """Return the standard error of an excess, given the event's shares on D and D'."""
     least, allowed = 1 / MANY_RUNS, claim.largest_probability
     deviation = math.sqrt((there + least) / MANY_RUNS)
     around = allowed(min(there + deviation, 1.0)) - allowed(there)
@@ -205,9 +209,9 @@ def _is_noise(runs: PairRuns, line: Site) -> bool:
 
 
 def with_more_noise(draw: Draw, _: Any = None) -> Any:
-    """Return the value of a draw with four times its noise.
+    """Return the value of a draw with four times its noise, of its type.
 
-    None if the distribution is unknown, or uniform as for decisions.
+    None if the distribution is unknown, uniform as for decisions, or has no positive scale.
     """
     standard_of = draw_kind_of(draw.request).standard
     if standard_of is None or draw.request.method in UNIFORM:
@@ -227,10 +231,13 @@ def with_more_noise(draw: Draw, _: Any = None) -> Any:
     return value if np.ndim(draw.value) else type(draw.value)(value.item())
 
 
-def _shares(
+def _measure_shares(
     runs: PairRuns, event: Callable[[Any], Any], line: Site | None, noises: range
 ) -> tuple[float, float]:
-    """Return the share of runs with an event on D and on D', with more noise at a line."""
+    """Run both inputs on each of `noises`; return the share of runs with the event on D and on D'.
+
+    All draws of `line`, if one is given, have four times the noise.
+    """
     replaced = None if line is None else all_at(line, with_more_noise)
     shares = []
     for side in (0, 1):
@@ -245,8 +252,8 @@ def _shares(
 def find_parting(runs: PairRuns) -> Iterator[Finding]:
     """Trace runs, and yield the line that they reach exactly if the outputs on D and D' differ.
 
-    Yield nothing if no line is like that, if runs hardly ever or nearly always differ, or if a
-    debugger traces already.
+    Nothing if no line is like that, if runs hardly ever or nearly always differ, or if a debugger
+    traces already.
     """
     reached: list[dict[Site, None]] = []  # in order
     differ: list[bool] = []

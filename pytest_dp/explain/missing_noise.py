@@ -63,18 +63,20 @@ _RETURNED = "what it returns"
 
 
 def find_seeded_generators(runs: PairRuns) -> Iterator[Finding]:
-    """Yield generators that a mechanism seeds in the same way in each run."""
-    here, there = runs.both(0)
+    """Yield the line of a generator that gets an equal seed in each run; nothing without any."""
+    here, there = runs.run_both(0)
     for generator in here.seeded:
         twin = next((other for other in there.seeded if other.stack == generator.stack), None)
-        if twin is None or not (_always(runs, generator, 0) and _always(runs, twin, 1)):
+        if twin is None or not (
+            _is_seeded_in_all_runs(runs, generator, 0) and _is_seeded_in_all_runs(runs, twin, 1)
+        ):
             continue
         line, name = place_of(generator.stack), generator.source.name
         if any(place_of(s.stack) != line for s in here.seeded if s.source.name == name):
             continue  # of several generators with one name, which one draws is not known
         draws = [draw for draw in here.draws if draw.request.source.name == name]
         lines = {place_of(draw.stack) for draw in draws}
-        places = [place for place in runs.differing if set() < runs.lines_of(place) <= lines]
+        places = [place for place in runs.differing_places if set() < runs.lines_of(place) <= lines]
         if not places:
             continue
         with_seed = f"with {_format_seed(generator)}"
@@ -88,8 +90,8 @@ def find_seeded_generators(runs: PairRuns) -> Iterator[Finding]:
         return
 
 
-def _always(runs: PairRuns, generator: Seeded, side: int) -> bool:
-    """Return whether a generator gets the same seed in all runs."""
+def _is_seeded_in_all_runs(runs: PairRuns, generator: Seeded, side: int) -> bool:
+    """Run an input, and return whether a generator gets the same seed in all runs."""
     if not generator.seed or not generator.stack:
         return False
 
@@ -97,7 +99,7 @@ def _always(runs: PairRuns, generator: Seeded, side: int) -> bool:
         seeds = [other.seed for other in run.seeded if other.stack == generator.stack]
         return bool(seeds) and all(repr(seed) == repr(generator.seed) for seed in seeds)
 
-    return all(has_seed(runs.usual(side, noise)) for noise in range(RUNS))
+    return all(has_seed(runs.cached_run(side, noise)) for noise in range(RUNS))
 
 
 def _format_seed(generator: Seeded) -> str:
@@ -106,9 +108,11 @@ def _format_seed(generator: Seeded) -> str:
 
 
 def find_missing_noise(runs: PairRuns, claim: Guarantee) -> Iterator[Finding]:
-    """Yield lines that assign parts of the output without noise, on D, on D' or on both."""
+    """Yield lines that assign leaves of the output without noise, on D, on D' or on both."""
     texts = {
-        place: text for place in runs.differing if (text := _without_noise(runs, place, claim))
+        place: text
+        for place in runs.differing_places
+        if (text := _describe_constant(runs, place, claim))
     }
     if LENGTH in texts:
         texts = {LENGTH: texts[LENGTH]}  # which leaves there are follows
@@ -116,7 +120,7 @@ def find_missing_noise(runs: PairRuns, claim: Guarantee) -> Iterator[Finding]:
         texts.pop(ORDER, None)  # it follows
     by_line: dict[Site, list[str]] = defaultdict(list)
     for place in texts:
-        line = _assigning_line(runs, place)
+        line = _find_assigning_line(runs, place)
         if line is not None:
             by_line[line].append(place)
     for line, places in by_line.items():
@@ -153,20 +157,20 @@ def _noisy_sides(runs: PairRuns, place: str) -> list[int]:
     return [side for side in (0, 1) if runs.lines_on(side, place)]
 
 
-def _without_noise(runs: PairRuns, place: str, claim: Guarantee) -> str:
-    """Describe the constant value of a leaf on one input or both; empty if it depends on draws.
+def _describe_constant(runs: PairRuns, place: str, claim: Guarantee) -> str:
+    """Describe the constant value of a leaf on one input or both; "" if it depends on draws.
 
-    A leaf with noise on one input only counts if it differs from the constant of the other input
-    more often than the claim allows.
+    Also "" if D and D' have equal constants, or if a constant on one input is as frequent on the
+    other one, which has noise, as the claim allows.
     """
     noisy = _noisy_sides(runs, place)
     if len(noisy) == 2:
-        return _without_noise_when_present(runs, place)
+        return _describe_constant_number(runs, place)
     values = [runs.values(side, place, RUNS) for side in (0, 1)]
     constants = [on_side[0] for on_side in values]
     if any(set(values[side]) != {constants[side]} for side in {0, 1} - set(noisy)):
         return ""
-    said = [_verb(format_leaf(constant)) for constant in constants]
+    said = [_with_verb(format_leaf(constant)) for constant in constants]
     if not noisy:
         if not differ(constants[0], constants[1]):
             return ""
@@ -185,18 +189,21 @@ def _without_noise(runs: PairRuns, place: str, claim: Guarantee) -> str:
     )
 
 
-def _verb(leaf: str) -> str:
+def _with_verb(leaf: str) -> str:
     """Return a leaf with its verb, such as ``is 4.0`` or ``raises KeyError: 'age'``."""
     return leaf if leaf.startswith("raises ") else f"is {leaf}"
 
 
-def _without_noise_when_present(runs: PairRuns, place: str) -> str:
-    """Describe a leaf that is not always a number, but always the same one if it is."""
+def _describe_constant_number(runs: PairRuns, place: str) -> str:
+    """Describe a leaf that is a number in some runs only, but always the same one; else "".
+
+    It is described if the numbers on D and D' differ.
+    """
     constants, counts = [], []
     for side in (0, 1):
-        if len(_numbers(runs, side, place, LOOK_RUNS)) < LOOK_RUNS // 4:
+        if len(_numbers_at(runs, side, place, LOOK_RUNS)) < LOOK_RUNS // 4:
             return ""
-        numbers = _numbers(runs, side, place, RUNS)
+        numbers = _numbers_at(runs, side, place, RUNS)
         if len(set(numbers)) != 1:
             return ""
         constants.append(numbers[0])
@@ -210,27 +217,27 @@ def _without_noise_when_present(runs: PairRuns, place: str) -> str:
     )
 
 
-def _numbers(runs: PairRuns, side: int, place: str, count: int) -> list[float]:
+def _numbers_at(runs: PairRuns, side: int, place: str, count: int) -> list[float]:
     return [value for value in runs.values(side, place, count) if isinstance(value, float)]
 
 
-def _assigning_line(runs: PairRuns, place: str) -> Site | None:
+def _find_assigning_line(runs: PairRuns, place: str) -> Site | None:
     """Run with traces, and return the last line that gives the leaf its value on both inputs.
 
     If no line does so on both, return the line on D. A leaf with noise on one input only gets the
-    line on the path that adds none. None if no line is known.
+    line that adds none. None if no line ran, or a debugger traces.
     """
     lines = []
     for side in (0, 1):
         values = runs.values(side, place, LOOK_RUNS)
         noise = next((n for n, value in enumerate(values) if isinstance(value, float)), 0)
-        lines.append(lines_with(runs, side, values[noise], noise))
+        lines.append(find_lines_with(runs, side, values[noise], noise))
     if not all(lines):
         return None
     bare, other = lines
     noisy = _noisy_sides(runs, place)
     if len(noisy) == 1:
-        run = runs.usual(1 - noisy[0], 0)
+        run = runs.cached_run(1 - noisy[0], 0)
         drawing = [line for line in runs.lines_on(noisy[0], place) if run.draws_at(line)]
         if drawing:  # also without a number, as of no records
             return drawing[0]
@@ -245,17 +252,17 @@ def _assigning_line(runs: PairRuns, place: str) -> Site | None:
 
 
 def find_shared_noise(runs: PairRuns) -> Iterator[Finding]:
-    """Yield the line that draws random numbers which several numbers of the output share."""
+    """Yield the line of draws that several numbers of the output share, so that noise cancels."""
     places = [
         place
-        for place, value in runs.usual(0, 0).leaves.items()
+        for place, value in runs.cached_run(0, 0).leaves.items()
         if isinstance(value, float) and runs.lines_of(place)
     ][:MAX_COMPARED]
     if len(places) < 2:
         return
     sides = [
-        np.array([[_number(run.leaves.get(place)) for place in places] for run in on_side])
-        for on_side in ([runs.usual(side, n) for n in range(2 * LOOK_RUNS)] for side in (0, 1))
+        np.array([[_number_or_nan(run.leaves.get(place)) for place in places] for run in on_side])
+        for on_side in ([runs.cached_run(side, n) for n in range(2 * LOOK_RUNS)] for side in (0, 1))
     ]
     shared = find_noiseless_relation(places, *sides)
     if shared is None:
@@ -270,14 +277,14 @@ def find_shared_noise(runs: PairRuns) -> Iterator[Finding]:
     yield Finding("shared noise", line, text, certain=True)
 
 
-def _number(value: object) -> float:
+def _number_or_nan(value: object) -> float:
     return value if isinstance(value, float) else np.nan
 
 
-def lines_with(runs: PairRuns, side: int, value: Leaf | None, noise: int = 0) -> list[Site]:
+def find_lines_with(runs: PairRuns, side: int, value: Leaf | None, noise: int = 0) -> list[Site]:
     """Run the mechanism once on an input, and return the lines that give a variable the value.
 
-    In the order of the run; the last line that ran if no line does. For the output's length,
+    Lines are in the order of the run; the last line that ran if none does. For the output's length,
     lengths of containers are compared. Empty while a debugger traces.
     """
     settings: list[tuple[Site, str]] = []
@@ -286,7 +293,7 @@ def lines_with(runs: PairRuns, side: int, value: Leaf | None, noise: int = 0) ->
     def compare(line: Site, variables: Mapping[str, Any]) -> None:
         for name, variable in variables.items():
             key = line.function, name
-            now = _has(variable, value)
+            now = _holds_value(variable, value)
             if now and not before.get(key):
                 settings.append((line, name))
             before[key] = now
@@ -297,7 +304,7 @@ def lines_with(runs: PairRuns, side: int, value: Leaf | None, noise: int = 0) ->
     return found or lines[-1:]
 
 
-def _has(variable: Any, value: Leaf | None) -> bool:
+def _holds_value(variable: Any, value: Leaf | None) -> bool:
     """Return whether a variable has a value, contains it, or has its length or order of keys."""
     kind, expected = value if isinstance(value, tuple) and len(value) == 2 else ("", None)
     if kind == "length":
@@ -311,11 +318,11 @@ def _has(variable: Any, value: Leaf | None) -> bool:
         )
     members = variable.values() if isinstance(variable, dict) else variable
     if isinstance(variable, dict | list | tuple):
-        return any(_is(member, value) for member in islice(members, MAX_MEMBERS))
-    return _is(variable, value)
+        return any(_equals_leaf(member, value) for member in islice(members, MAX_MEMBERS))
+    return _equals_leaf(variable, value)
 
 
-def _is(variable: Any, value: Leaf | None) -> bool:
+def _equals_leaf(variable: Any, value: Leaf | None) -> bool:
     """Return whether a variable is a number or a category that equals a leaf."""
     if is_number(type(variable)):
         return isinstance(value, float) and math.isclose(as_float(variable), value)

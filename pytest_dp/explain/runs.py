@@ -35,24 +35,18 @@ from pytest_dp.running.instrumented import (
 )
 
 LOOK_RUNS = 24
-"""Runs on either input that show which leaves differ at all. More see rarer differences; a red
-build waits for them."""
+"""Runs on either input that show which leaves differ. Fewer miss rare differences."""
 MAX_LEAVES = 2_000
-"""Places of an output that are compared. More take longer; with fewer, long outputs are left
-out."""
+"""Places of an output that are compared, at most. With fewer, long outputs are left out."""
 ROUNDING = 1e-9
-"""Relative error after a few operations. Larger: small differences are missed; smaller: rounding
-makes one."""
+"""Relative error after a few operations. Larger: small differences are missed."""
 FAR_OFF = 1e6
-"""Multiple by which a draw is moved far off. Smaller: an output may hide it; larger: it
-overflows."""
+"""Multiple by which a draw is moved far off. Smaller: outputs hide it; larger: it overflows."""
 
 RUNS = 200
-"""Runs on either input in which something has to be always the same. More are surer; a red build
-waits for them."""
+"""Runs on either input in which something has to be always the same. Fewer are less sure."""
 MANY_RUNS = 600
-"""Runs on either input in which something is counted. More are surer; a red build waits for them.
-"""
+"""Runs on either input in which something is counted. Fewer are less sure."""
 
 Leaf = float | tuple[Any, ...]
 """Part of an output: a number, or the kind and the value of a category."""
@@ -89,8 +83,8 @@ class SideRun:
 
     @cached_property
     def leaves(self) -> dict[str, Leaf]:
-        """The parts of the output by their places, and its length."""
-        leaves, length = _leaves(self.output)
+        """The parts of the output by their places, and its length; raises TooLong."""
+        leaves, length = _read_leaves(self.output)
         return leaves if length is None else {**leaves, LENGTH: ("length", length)}
 
     def draws_at(self, line: Site) -> list[Draw]:
@@ -98,7 +92,7 @@ class SideRun:
         return [draw for draw in self.draws if place_of(draw.stack) == line]
 
 
-def _leaves(output: Any) -> tuple[dict[str, Leaf], int | None]:
+def _read_leaves(output: Any) -> tuple[dict[str, Leaf], int | None]:
     """Return the leaves of an output by place, and its length; None if it has no length.
 
     Texts such as JSON are parsed. A text of several words gives a leaf for each number, and a leaf
@@ -115,7 +109,7 @@ def _leaves(output: Any) -> tuple[dict[str, Leaf], int | None]:
         parsed = parse_text(value) if kind in TEXTS else None
         if parsed is not None:
             name = parsed[0](place)
-            inside = _leaves(parsed[1])[0]
+            inside = _read_leaves(parsed[1])[0]
             leaves |= {rename_output(inner, name): leaf for inner, leaf in inside.items()}
         elif kind == "str" and " " in value and (numbers := NUMBERS_IN.findall(value)):
             leaves |= {f"numbers({place})[{i}]": float(n) for i, n in enumerate(numbers)}
@@ -131,11 +125,10 @@ def _leaves(output: Any) -> tuple[dict[str, Leaf], int | None]:
 
 @dataclass(frozen=True)
 class PairRuns:
-    """Runs on both inputs of a pair.
+    """Runs on both inputs of a pair, which its methods and cached properties make.
 
-    A run is identified by its side (0 for D, 1 for D') and the number of its noise: runs with equal
-    numbers get equal random numbers. Methods and cached properties run the mechanism; they raise
-    the exceptions of `ENDS`.
+    Runs with equal numbers of their noise get equal random numbers. A side is 0 for D, 1 for D'.
+    Methods and properties may raise the exceptions of `ENDS`.
     """
 
     call: Call
@@ -154,40 +147,40 @@ class PairRuns:
     def _usual(self) -> dict[tuple[int, int], SideRun]:
         return {}
 
-    def usual(self, side: int, noise: int) -> SideRun:
-        """Return the run on an input with the noise of this number, from a cache if it was made."""
+    def cached_run(self, side: int, noise: int) -> SideRun:
+        """Return the run on an input with the noise of this number; make it if it is not cached."""
         key = side, noise
         if key not in self._usual:
             self._usual[key] = self.run(side, noise)
         return self._usual[key]
 
-    def both(self, noise: int) -> tuple[SideRun, SideRun]:
-        """Return the runs on D and D' with the same noise."""
-        return self.usual(0, noise), self.usual(1, noise)
+    def run_both(self, noise: int) -> tuple[SideRun, SideRun]:
+        """Return the runs on D and D' with the same noise, from the cache if they were made."""
+        return self.cached_run(0, noise), self.cached_run(1, noise)
 
     def all_runs(self) -> Iterator[SideRun]:
-        """Return the `LOOK_RUNS` runs on D and on D' that show which leaves differ at all."""
-        return chain.from_iterable(map(self.both, range(LOOK_RUNS)))
+        """Return the first `LOOK_RUNS` runs on D and on D', in pairs."""
+        return chain.from_iterable(map(self.run_both, range(LOOK_RUNS)))
 
     def values(self, side: int, place: str, count: int) -> list[Leaf]:
-        """Return the values of a leaf in `count` runs on an input."""
-        return [self.usual(side, noise).leaves.get(place, ABSENT) for noise in range(count)]
+        """Return the values of a leaf in `count` runs on an input, ABSENT where it is missing."""
+        return [self.cached_run(side, noise).leaves.get(place, ABSENT) for noise in range(count)]
 
     @cached_property
-    def repeats(self) -> bool:
+    def is_repeatable(self) -> bool:
         """True if runs on the same noise give the same output: all noise is captured."""
         return not any(
-            changed_leaves(self.usual(side, noise), self.run(side, noise))
+            changed_leaves(self.cached_run(side, noise), self.run(side, noise))
             for side in (0, 1)
             for noise in (0, 1)
         )
 
     @cached_property
-    def differing(self) -> tuple[str, ...]:
+    def differing_places(self) -> tuple[str, ...]:
         """Places of leaves that differ between D and D' on the same noise."""
         places: dict[str, None] = {}  # in order
         for noise in range(LOOK_RUNS):
-            here, there = (run.leaves for run in self.both(noise))
+            here, there = (run.leaves for run in self.run_both(noise))
             places |= dict.fromkeys(
                 place for place in here | there if differ(here.get(place), there.get(place))
             )
@@ -224,7 +217,7 @@ class PairRuns:
             for line in self.lines:
                 for noise, replacement in trials:
                     run = self.run(side, noise, first_at(line, replacement))
-                    for place in changed_leaves(self.usual(side, noise), run):
+                    for place in changed_leaves(self.cached_run(side, noise), run):
                         reaching[side, place].add(line)
         return dict(reaching)
 
@@ -235,7 +228,7 @@ def place_of(stack: tuple[Site, ...]) -> Site:
 
 
 def differ(one: Leaf | None, other: Leaf | None, relative: float = ROUNDING) -> bool:
-    """Return whether leaves are further apart than rounding can make them."""
+    """Return whether leaves are further apart than rounding can make them; NaN equals NaN."""
     if isinstance(one, float) and isinstance(other, float):
         if one == other or (np.isnan(one) and np.isnan(other)):
             return False
@@ -253,7 +246,7 @@ def changed_leaves(one: SideRun, other: SideRun) -> set[str]:
 
 
 def first_at(line: Site, replacement: Replacement) -> Replaced:
-    """Return a function that replaces the first draws of a line, for one run.
+    """Return a function, for one run, that replaces the first `LOOK_RUNS` draws of a line.
 
     Later draws of the line stay real, as a loop may wait for another value.
     """
@@ -280,7 +273,7 @@ def redrawn(draw: Draw, other: Any) -> Any:
 
 
 def extreme(sign: int) -> Replacement:
-    """Return a replacement: a value far out, or another draw where values have no such end."""
+    """Return a replacement: a value far out on the side of `sign`; of integers, another draw."""
 
     def far(draw: Draw, other: Any) -> Any:
         value = draw.value
@@ -341,7 +334,10 @@ OTHER_NOISE = (
 
 
 def find_caller(stack: Sequence[Site], loss: float) -> Iterator[Finding]:
-    """Yield the project's line that asks for the noise which a line of another function draws."""
+    """Yield the project's line that asks for the noise which a line of another function draws.
+
+    Nothing if no other line of the project is on the stack.
+    """
     sites = [site for site in stack if is_project_file(site.file)]
     for site in [site for site in sites if site.line != sites[0].line][:1]:
         text = f"this line asks for the noise of line {sites[0].line}, in {sites[0].function}"
@@ -349,7 +345,7 @@ def find_caller(stack: Sequence[Site], loss: float) -> Iterator[Finding]:
 
 
 def format_draw(request: Request) -> str:
-    """Return a draw as in code: ``rng.laplace(scale=1.0)``."""
+    """Return a draw as in code: ``rng.laplace(scale=1.0)``; long arguments as ``...``."""
     arguments = [_format_argument(value) for value in request.args]
     arguments += [
         f"{name}={_format_argument(value)}"
@@ -376,7 +372,7 @@ def format_number(value: float) -> str:
 
 
 def format_leaf(leaf: Leaf | None) -> str:
-    """Return the value of a leaf as text, cut to the length of a label."""
+    """Return the value of a leaf as text, cut to the length of a label; "not there" if absent."""
     if isinstance(leaf, float):
         return format_number(leaf)
     if leaf is None or leaf == ABSENT:

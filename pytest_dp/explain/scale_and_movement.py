@@ -71,24 +71,24 @@ def compare_with_movement(
 ) -> Iterator[Finding]:
     """Yield the line whose draws lose the most, if the moves of all draws lose more than claimed.
 
-    Nothing if the moves lose less than the proven `lower`: then some noise is not seen. A second
-    finding names the line that asks for the noise, if that is in another function.
+    Nothing without such moves, or if they lose less than the proven `lower`: then some noise is not
+    seen. A second finding names the line that asks for the noise, if that is in another function.
     """
     try:
         found = align(runs.call, runs.pair, lambda _: False, REPLAYS, runs.deadline)
     except NotAligned:
         return
-    excess = excess_loss(found.bound, claim, lower)
+    excess = loss_above_claim(found.bound, claim, lower)
     by_line: dict[Site, list[Move]] = defaultdict(list)
     for move in found.moves:
         by_line[place_of(move.stack)].append(move)
     if excess is None or not by_line:
         return
-    line = max(by_line, key=lambda line: _cost(by_line[line]))
+    line = max(by_line, key=lambda line: _sum_losses(by_line[line]))
     loss, said = excess
     others = [other for other in by_line if other != line]
     if others and claim.parameter == "eps" and 0 < loss < math.inf and not found.bound.mu:
-        alone = format_number(_cost(by_line[line]))
+        alone = format_number(_sum_losses(by_line[line]))
         said = said.replace("up to", f"up to {alone} from this line, and up to", 1)
     together = together_with(others).removeprefix(",")
     text = f"{_describe_movement(runs, line, by_line[line])}. {said}{together}"
@@ -100,8 +100,8 @@ def compare_with_movement(
     yield from find_caller(by_line[line][0].stack, lower)
 
 
-def _cost(moves: Sequence[Move]) -> float:
-    """Return the loss of moves: the sum of their eps in nats, or else their joint mu."""
+def _sum_losses(moves: Sequence[Move]) -> float:
+    """Return the loss of moves: the sum of their eps in nats; without any, their joint mu."""
     return sum(move.loss.pure for move in moves) or math.hypot(*(move.loss.mu for move in moves))
 
 
@@ -125,7 +125,7 @@ def _describe_movement(runs: PairRuns, line: Site, moves: Sequence[Move]) -> str
     has, moved = ("has", "a difference of") if count == 1 else ("have", "differences of up to")
     if count > 1:
         draws = f"{count} {'draws of ' * (len(kinds) == 1)}{draws}"
-    places = [p for p in runs.differing if p not in WHOLE and line in runs.lines_of(p)]
+    places = [p for p in runs.differing_places if p not in WHOLE and line in runs.lines_of(p)]
     where = f" in {format_places(places)}" if places else ""
     return f"{draws} here {has} to hide {moved} {_distance(float(distances.max()))}{where}"
 
@@ -135,15 +135,16 @@ def _distance(value: float) -> str:
     return f"{value:,.0f}" if 1e4 <= value < 1e12 else format_number(value)
 
 
-def excess_loss(bound: LossBound, claim: Guarantee, lower: float) -> tuple[float, str] | None:
-    """Return the loss in the claim's parameter, as a number and in words.
+def loss_above_claim(bound: LossBound, claim: Guarantee, lower: float) -> tuple[float, str] | None:
+    """Return a bound on the loss as a number, in the claim's parameter, and a sentence on it.
 
-    None if the loss is not above the claim, or below the proven `lower`.
+    None if it is not above the claim, or below the proven `lower`. The number is infinite without
+    any bound.
     """
     try:
         value = bound.parameter_of(claim)
     except CannotInstrument:
-        value, lower = _proved_by_tails(bound, claim), 0.0
+        value, lower = _bound_by_tails(bound, claim), 0.0
     if value <= claim.claimed * (1 + LOSS_ERROR) or value < lower * (1 - LOSS_ERROR):
         return None
     if math.isinf(value):
@@ -160,8 +161,11 @@ _WHY_UNBOUNDED = {
 }
 
 
-def _proved_by_tails(bound: LossBound, claim: Guarantee) -> float:
-    """Return a lower bound in the claim's parameter, by the tails of one draw with such a loss."""
+def _bound_by_tails(bound: LossBound, claim: Guarantee) -> float:
+    """Return a lower bound in the claim's parameter, by the tails of one draw with such a loss.
+
+    0 if the loss has a pure and a Gaussian part; infinite if it is.
+    """
     if bound.pure and bound.mu:
         return 0.0
     law, shift = (Law(NORMAL), bound.mu) if bound.mu else (Law(LAPLACE), bound.pure)
@@ -174,8 +178,11 @@ def _proved_by_tails(bound: LossBound, claim: Guarantee) -> float:
 
 
 def measure_noise(runs: PairRuns, claim: Guarantee, lower: float) -> Iterator[Finding]:
-    """Yield the line of a number whose standard deviation is too small for how far it moves."""
-    for place in runs.differing if claim.parameter == "eps" and not claim.delta else ():
+    """Yield the line of a number whose standard deviation is too small for how far it moves.
+
+    For claims of eps without delta; nothing if no number's is.
+    """
+    for place in runs.differing_places if claim.parameter == "eps" and not claim.delta else ():
         lines = runs.lines_of(place)
         if place in WHOLE or not lines:
             continue
@@ -218,8 +225,8 @@ def advise_more_noise(
 ) -> str:
     """Run the mechanism on all pairs, and return advice on too little noise at a line.
 
-    The advice names how much more noise is enough, unless a pair has no alignment or there are too
-    many pairs. `found` is the alignment of the counterexample's pair.
+    The advice names how much more noise is enough, unless a pair has no alignment, there are too
+    many pairs, or time is up. `found` is the alignment of the counterexample's pair.
     """
     more = "more noise"
     with suppress(*ENDS, NotAligned):
@@ -253,7 +260,7 @@ def _is_kept(claim: Guarantee, bound: LossBound, times: float = 1.0) -> bool:
 
 
 def rounded_up(times: float) -> str:
-    """Return a number as text, of two digits or whole, that is not smaller."""
+    """Return a number as text, rounded up to two digits, or to a whole number from 10."""
     step = 10.0 ** (math.floor(math.log10(times)) - 1)
     up = math.ceil(times / step * (1 - 1e-8)) * step
     return f"{up:,.0f}" if up >= 10 else f"{up:.2g}"

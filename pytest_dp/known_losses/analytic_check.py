@@ -216,7 +216,7 @@ class AnalyticCheck(KnownLosses):
         content = screened.pairs[0].content
         largest = next((s for s in self._pairs.states if s.pair.content == content), None)
         if largest is None:
-            return not self._pairs.source.exhausted
+            return not self._pairs.source.is_exhausted
         return largest.refused or self.is_known(largest)
 
     def needs_no_bets(self, state: PairState) -> bool:

@@ -39,14 +39,14 @@ def make_pair_source(
     *,
     beyond: bool = True,
 ) -> PairSource:
-    """Return the source of an audit's pairs: pairs that a claim gives, or a strategy yields.
+    """Return the source of an audit's pairs (D, D'), from a claim that `resolve_promise` resolved.
 
-    Pairs that are `known` to have broken the promise come first, those that are given next, and
-    behind them further pairs of the inputs. The promise was resolved before; equal seeds draw equal
-    pairs. `written` is how errors name the inputs: ``"inputs='tests.dp_inputs:records'"``. To
-    `notes` is added which pairs are tried, if not all are. The numbers and texts among `constants`
-    are drawn where a strategy allows them. `beyond` is whether pairs outside of the claim are
-    proposed. Raises ClaimError if the inputs are no neighbours, or give no pair.
+    Pairs `known` to have broken the claim come first, if they have the claim's parameters; then
+    given pairs; then further pairs of the inputs. Equal seeds draw equal pairs. `written` is how
+    errors name the inputs: ``"inputs='tests.dp_inputs:records'"``. Appends to `notes` which pairs
+    are tried, if not all are. Strategies draw the numbers and texts of `constants` where they allow
+    them. `beyond` is whether pairs outside of the claim are proposed. Raises ClaimError if the
+    inputs are no neighbours, or give no pair.
     """
     promise, params = claim.promise, claim.arguments.drawn
     known = [pair for pair in known if pair.params.keys() == params.keys()]
@@ -87,12 +87,12 @@ def make_pair_source(
 def resolve_promise(
     promise: Promise, root: Path | None = None, notes: list[str] | None = None
 ) -> Promise:
-    """Return the promise with its inputs or pairs looked up, and the relation that fits them.
+    """Return the promise with its inputs or pairs looked up, and the relation that fits the inputs.
 
-    A module named in the claim is looked for in `root` if Python does not find it; `root` is then
-    appended to ``sys.path``, and stays there for worker processes. To `notes` is added what a
-    person should know, such as how many pairs a generator was asked for. Raises ClaimError if the
-    inputs cannot be found, or the relation does not fit them.
+    Of a membership claim, the pairs become the dataset with and without each target record. A
+    module that Python does not find is looked for in `root`, which is then appended to ``sys.path``
+    for good. Appends to `notes` what a person should know, such as that a generator is cut off.
+    Raises ClaimError if inputs or records are not found, or the relation does not fit them.
     """
     notes = [] if notes is None else notes
     if promise.games is not None:
@@ -111,7 +111,10 @@ def resolve_promise(
 
 
 def _listed_or_derived(promise: Promise) -> Derived:
-    """Return the pairs of a claim without strategies of inputs; raise ClaimError without any."""
+    """Return the pairs of a claim with listed pairs, `queries`, `values` or example inputs.
+
+    Raises ClaimError if there is no pair, or if a listed pair is not one of neighbours.
+    """
     inputs, relation = promise.inputs, promise.relation
     if promise.pairs is not None:
         return Derived(
@@ -133,10 +136,10 @@ def _listed_or_derived(promise: Promise) -> Derived:
 
 
 def _queries(queries: Queries, relation: Relation) -> list[Pair]:
-    """Return the patterns of Table 1 of Ding et al. 2018 that are neighbours, in its order.
+    """Return, for each length, the patterns of Table 1 of Ding et al. 2018 that are neighbours.
 
-    For lengths at which none are, and relations by which answers may move by other than 1: the
-    neighbours of a vector of ones.
+    If no pattern of a length is, or if answers may move by more than 1, neighbours of a vector of
+    ones take their place. Raises ClaimError for an invalid length, or without any pair.
     """
     moves_by_one = isinstance(relation, OfQueries)
     pairs: dict[frozenset[tuple[int, ...]], Pair] = {}
@@ -156,7 +159,7 @@ def _queries(queries: Queries, relation: Relation) -> list[Pair]:
 
 
 def patterns(n: int) -> Sequence[tuple[list[int], list[int]]]:
-    """Return pairs of vectors of a length, each entry of which moves by at most 1."""
+    """Return the patterns of `n` answers as pairs of lists, whose entries differ by at most 1."""
     half, rest = n // 2, n - 1
     return (
         ([1] * n, [2] + [1] * rest),  # One Above
@@ -171,7 +174,10 @@ def patterns(n: int) -> Sequence[tuple[list[int], list[int]]]:
 
 
 def _values(values: Values) -> Iterator[Pair]:
-    """Return any two of the values, the extreme ones first; raise ClaimError of fewer than two."""
+    """Return an iterator of pairs of any two values, the extreme values first.
+
+    Raises ClaimError for fewer than two different values.
+    """
     options = list(distinct(values.options))
     if len(options) < 2:
         raise ClaimError(

@@ -22,7 +22,7 @@ from pytest_dp.data.units import Step, exchange_positions
 from pytest_dp.pairs.examples import EVERYTHING, Bounds, Examples
 from pytest_dp.pairs.large import (
     LARGE_ROWS,
-    kept_rows,
+    choose_rows,
     pair_at,
     pairs_without_one,
     pools_of,
@@ -58,7 +58,7 @@ which holds each input twice."""
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """Pairs that follow from examples."""
+    """The pairs that a claim's inputs give: given ones, and an iterator of further ones."""
 
     given: list[Pair]
     """Pairs that are tried in any case, at least one."""
@@ -75,22 +75,21 @@ class Derived:
 
 
 def derive_pairs(examples: Sequence[Any], relation: OfRecords) -> Derived:
-    """Return pairs of one of the examples with each of its neighbours made of records seen in any.
+    """Return pairs of each example D with neighbours D' made of the examples' records.
 
-    The smallest and largest records come first. Of large examples: those of a part of few records
-    that matter, then of the whole. Pairs outside of the examples come after all others. Where the
-    relation makes no other pairs, as where a record of a single example is replaced, the neighbours
-    count as examples too, unless they repeat what looks like an id, or mix examples: then a record
-    is replaced by leaving out one or another.
+    The smallest and largest records come first, and pairs outside of the claim last. If no pair is
+    inside, as for one example under "replace_one", neighbours count as examples too, unless D'
+    repeats an id or mixes examples. If that gives no pair either, D and D' are an example without
+    one record and without another one.
 
-    Of examples of thousands of rows, some rows stand for all. Where a dataset may be of any length,
-    pairs are made of these; elsewhere the other rows stay as they are. Raises ClaimError if the
-    examples do not fit the relation, or give no pair inside the claim.
+    Of an example of over `LARGE_ROWS` rows, some rows stand for all. If records may be added or
+    removed, pairs hold these rows only; under other relations, pairs keep the other rows unchanged.
+    Raises ClaimError if the examples do not fit the relation, or give no pair inside the claim.
     """
     if not examples:
         raise _no_examples_error(examples)
     kept = [
-        kept_rows(data, relation.unit) if kind_of(data) and length(data) > LARGE_ROWS else None
+        choose_rows(data, relation.unit) if kind_of(data) and length(data) > LARGE_ROWS else None
         for data in examples
     ]
     if not any(kept):
@@ -127,7 +126,11 @@ def _derive_from_read(
     relation: OfRecords,
     sources: Sequence[tuple[RecordPool, Positions]] | None = None,
 ) -> Derived:
-    """Return the pairs derived from small examples, or from the rows read of large `sources`."""
+    """Return the pairs of small examples, or of the rows that are read of large `sources`.
+
+    `sources` are pools of records, each with the positions of one example. Raises ClaimError if the
+    examples do not fit the relation, or give no pair inside the claim.
+    """
     refuse_unfit_examples(examples, relation)
     # Small examples first, and one pair of each in turn: the first pairs are short and diverse.
     pools = pools_of(examples) if sources is None else sources
@@ -143,11 +146,11 @@ def _derive_from_read(
         pairs = replace(pairs, rest=chain(pairs.rest, outside))
     if not pairs.given:
         pairs = _sift_pairs(
-            sources, relation, lambda made: _sift_inside(made, bounds.unlike, outside)
+            sources, relation, lambda made: _sift_inside(made, bounds.describe_mixture, outside)
         )
         bounds = Examples(examples, relation, [pair.d2 for pair in pairs.given])
     if not pairs.given and isinstance(relation, ReplaceOne) and relation.group == 1:
-        by_leaving_out = _by_leaving_out(examples, relation, pools)
+        by_leaving_out = _pairs_by_leaving_out(examples, relation, pools)
         if by_leaving_out.given:
             return by_leaving_out
     if not pairs.given and outside:
@@ -159,13 +162,13 @@ def _derive_from_read(
     return replace(_require_pairs(pairs, examples, relation), bounds=bounds)
 
 
-def _by_leaving_out(
+def _pairs_by_leaving_out(
     examples: Sequence[Any], relation: ReplaceOne, sources: Sequence[tuple[RecordPool, Positions]]
 ) -> Derived:
     """Return pairs of an example without one record, and the same example without another one.
 
-    D and D' each have a record that the other has not, and no record repeats. Both count as
-    examples. With units, all rows of one are left out.
+    At most `MAX_LEFT_OUT` records of an example are left out in turn; with units, all rows of a
+    unit. These datasets count as examples. Empty if no two of these records differ.
     """
     subsets, pairs = list[Any](), list[Pair]()
     for pool, rows in sources:
@@ -195,9 +198,10 @@ def _sift_pairs(
     relation: OfRecords,
     sieve: Callable[[Iterator[Pair]], Iterator[Pair]],
 ) -> Derived:
-    """Return the pairs of all sources that a sieve lets pass.
+    """Return the pairs of all sources that a sieve yields, those of each source in turn.
 
-    Of examples of more than `LARGE_EXAMPLE` records, pairs of a small part come first.
+    An example of more than `LARGE_EXAMPLE` records gives pairs of a small part of it too, unless
+    only some of its rows are read; fewer pairs are then given ones.
     """
     offered = {pool: [rows for its, rows in sources if its is pool] for pool, _ in sources}
     large = [(pool, rows) for pool, rows in sources if len(rows) > LARGE_EXAMPLE]
@@ -216,7 +220,8 @@ def _sift_inside(
 ) -> Iterator[Pair]:
     """Yield the pairs inside the claim, and append the others to `outside`.
 
-    It ends once too many in a row are outside, for which `beyond` returns words.
+    `beyond` returns in words what of a pair is outside, "" for a pair inside. Ends after
+    `MAX_FAILURES` pairs outside in a row.
     """
 
     def accept(pair: Pair) -> Pair | None:
@@ -229,7 +234,7 @@ def _sift_inside(
 
 
 def split_first(pairs: Iterator[Pair], first: int = FIRST_PAIRS) -> Derived:
-    """Return the first pairs as given ones, the others as the rest, and a note if there are any."""
+    """Return the `first` pairs as given, the others as the rest, and a note if there are others."""
     given = list(islice(pairs, first))
     following = list(islice(pairs, 1))
     note = (
@@ -245,9 +250,10 @@ def _new_pairs(
     relation: OfRecords,
     seen: set[frozenset[bytes]],
 ) -> Iterator[Pair]:
-    """Yield pairs with the neighbours of each dataset, one of each in turn, and add them to `seen`.
+    """Yield pairs of each dataset with its neighbours, a pair of each dataset in turn.
 
-    Pairs that are in `seen` are left out. Records of the datasets `offered` for a pool may come in.
+    Leaves out pairs whose contents are in `seen`, adds the others to `seen`, and ends once `seen`
+    holds `MAX_PAIRS`. New records come from the datasets `offered` for a pool.
     """
 
     def pairs_of(pool: RecordPool, rows: Positions) -> Iterator[Pair]:
@@ -264,10 +270,10 @@ def _new_pairs(
 
 
 def pairs_by_function(examples: Sequence[Any], relation: OfFunction) -> Derived:
-    """Return pairs by a function of the user's, of examples that may be anything.
+    """Return the pairs of examples of any type that a user's function accepts or yields.
 
-    By a predicate, any two of the examples come first; then each example with each neighbour, in
-    turn. A predicate does not say which datasets there are: pairs outside of the examples come
+    Pairs of each example with its neighbours come in turn; under a predicate, each turn begins with
+    two examples that it accepts. If all examples are datasets, its pairs with other records come
     last, unless there are no others. Raises ClaimError if there is no pair.
     """
     if not examples:

@@ -100,9 +100,9 @@ class _Database(ExampleDatabase):
 
 
 def _outside_of_tests(compute: Callable[[], T]) -> T:
-    """Call a function and return its result, in another thread if a user's test is running.
+    """Call a function and return its result; in another thread while a Hypothesis test runs.
 
-    Hypothesis takes a test inside of another one, in the same thread, for a mistake of the user's.
+    Hypothesis takes a test inside of another test, in one thread, for a mistake of the user's.
     """
     if not currently_in_test_context():
         return compute()
@@ -111,14 +111,14 @@ def _outside_of_tests(compute: Callable[[], T]) -> T:
 
 
 class _Fuzzed:
-    """Makes values of a strategy from random bytes."""
+    """A maker of values of a strategy from random bytes."""
 
     def __init__(self, strategy: st.SearchStrategy[Any]) -> None:
         self._database, self._values = _Database(), list[Any]()
         self._test: Any = _outside_of_tests(lambda: self._failing_test(strategy))
 
     def _failing_test(self, strategy: st.SearchStrategy[Any]) -> Any:
-        """Return a test that appends a value of the strategy to the values, and fails."""
+        """Return a Hypothesis test that appends a value of the strategy to `_values`, and fails."""
         values = self._values
 
         @settings(QUIET, database=self._database)
@@ -131,12 +131,18 @@ class _Fuzzed:
         return keep
 
     def draw_batch(self, buffers: Sequence[bytes]) -> list[DrawnValue | None]:
-        """Return the value that each of several bytes makes; None where the strategy rejects it."""
+        """Return the value that each buffer of bytes makes, None where the strategy rejects it.
+
+        The values come without choices if this version of Hypothesis cannot remake values.
+        """
         drawn = map(self.draw_from, buffers)
         return [one if one is None or choices_work() else DrawnValue(one.value) for one in drawn]
 
     def draw_from(self, buffer: bytes) -> DrawnValue | None:
-        """Return the value that random bytes make; None if the strategy rejects them."""
+        """Return the value that random bytes make, with its choices; None if they are rejected.
+
+        Raises whatever the strategy raises.
+        """
         self._database.saved.clear()
         try:
             self._test.hypothesis.fuzz_one_input(buffer)
@@ -154,12 +160,12 @@ def draw_values(
     constants: Sequence[Any] = (),
     ends: tuple[Any, ...] | None = None,
 ) -> Iterator[DrawnValue | None]:
-    """Yield values of a strategy, without end; None where it rejects a draw.
+    """Yield values of a strategy, without end; None where the strategy rejects a draw.
 
-    They are equal for equal seeds, which `number` is. Every second value is the one before it with
-    corner cases, constants or repeated records in it. `ends` are the smallest and largest numbers
-    that the strategy allows; None looks for them, which takes hundreds of values. What the strategy
-    raises is not caught.
+    Equal seeds (`number`) give equal values. Each value with choices is followed by an edited one,
+    with corner cases, constants or repeated records. `ends` are the smallest and largest numbers
+    that the strategy allows; None looks for them, which makes hundreds of values. Raises whatever
+    the strategy raises.
     """
     random, fuzzed, in_vain = Random(number), _Fuzzed(strategy), 0
     while True:
@@ -191,14 +197,18 @@ _SCALES = (
 
 
 def _random_bytes(random: Random, size: int) -> bytes:
-    """Return random bytes, sometimes of smaller or larger ones than usual."""
+    """Return random bytes: uniform in half of the calls, mostly small or large in others."""
     return random.randbytes(size).translate(_SCALES[random.choice((0, 0, 0, 1, 1, 2))])
 
 
 def _with_corners(
     choices: Choices, random: Random, constants: Sequence[Any], ends: Sequence[Any]
 ) -> Choices:
-    """Return the choices with corner cases, constants or repeated records in random places."""
+    """Return the choices with corner cases, constants or repeated records in random places.
+
+    `ends` are numbers at ends of the strategy's ranges, which count as corner cases. Numbers of
+    2**60 and more mostly become smaller ones.
+    """
     repeat, corner = random.choice((0.0, 0.0, 0.4, 1.0)), random.choice((0.0, 0.1, 0.3, 0.9))
     made = list(choices)
     for at, choice in enumerate(choices):
@@ -225,9 +235,10 @@ def _with_corners(
 
 @lru_cache(maxsize=16)
 def _find_ends(strategy: st.SearchStrategy[Any], choices: Choices) -> tuple[Any, ...]:
-    """Return the smallest and largest values that a few numbers among some choices may have.
+    """Remake values to find the smallest and largest numbers that a strategy allows; return these.
 
-    Found by steps that are doubled, then halved. Ranges without an end are left out.
+    Only the first `MAX_PLACES` integers and floats among the choices are moved, by steps that are
+    doubled, then halved. Ranges without an end are left out.
     """
     places = [
         at
@@ -237,7 +248,7 @@ def _find_ends(strategy: st.SearchStrategy[Any], choices: Choices) -> tuple[Any,
     ends = {(at, sign): choices[at] for at in places for sign in (1, -1)}
 
     def moved(searches: Iterable[tuple[int, int]], power: int) -> list[tuple[int, int]]:
-        """Move ends by a step where that is allowed; return which were moved."""
+        """Move ends by a step if the strategy allows that; return which were moved."""
         asked = {
             (at, sign): ends[at, sign] + sign * type(choices[at])(2.0**power)
             for at, sign in searches
@@ -265,7 +276,7 @@ def _find_ends(strategy: st.SearchStrategy[Any], choices: Choices) -> tuple[Any,
 
 
 def _round_whole(number: Any) -> Any:
-    """Return a number, or the whole float that it misses by no more than a search does."""
+    """Return a number; a float that is nearly whole becomes the whole float."""
     whole = float(round(number))
     is_close = abs(whole - number) <= 2.0**MIN_POWER * max(abs(number), 4.0)
     return whole if type(number) is float and is_close else number
@@ -276,8 +287,9 @@ def remake_values(
 ) -> list[DrawnValue | None]:
     """Return the value that a strategy makes of each sequence of choices; None where it rejects.
 
-    Choices that the strategy does not allow become its simplest ones. The values come with the
-    choices that were asked for; if `as_made`, with those that made them, which takes longer.
+    A choice that the strategy does not allow becomes its simplest one. Each value comes with the
+    choices that were requested; if `as_made`, with the choices that really made it, which takes
+    longer. Raises whatever the strategy raises.
     """
     made: list[DrawnValue | None] = [None] * len(requests)
     if requests:
@@ -292,7 +304,10 @@ def _fill_in_values(
     *,
     as_made: bool,
 ) -> None:
-    """Put the value that a strategy makes of each sequence of choices into the list `made`."""
+    """Set the entries of `made` to the values that a strategy makes of each sequence of choices.
+
+    Entries of sequences that the strategy rejects stay None.
+    """
     offered = [(at, *choices, *PADDING) for at, choices in enumerate(requests)]
 
     database = _Database(offered)
@@ -316,7 +331,7 @@ def _fill_in_values(
 
 @cache
 def choices_work() -> bool:
-    """Return whether this version of Hypothesis saves choices, and makes values of offered ones."""
+    """Return whether this version of Hypothesis saves choices, and remakes values from them."""
     probe = st.lists(st.tuples(st.integers(0, 9), st.floats()))
     try:
         drawn = (_Fuzzed(probe).draw_from(Random(number).randbytes(999)) for number in range(50))

@@ -42,7 +42,7 @@ class DrawnValue:
 
 
 def corners(kind: type) -> list[Any]:
-    """Return choices of a type at which code goes wrong; a strategy may not allow some of them."""
+    """Return corner cases of int or float; of other types the empty value."""
     if kind is int:
         return [0, 1, 10**6, -(10**6), 2**31 - 1, -(2**31)]
     if kind is float:
@@ -51,8 +51,12 @@ def corners(kind: type) -> list[Any]:
     return [kind()]
 
 
-def options_beside(choice: Any, constants: Sequence[Any] = ()) -> list[Any]:
-    """Return other choices of the type of one: near ones, corners, and those of the constants."""
+def similar_choices(choice: Any, constants: Sequence[Any] = ()) -> list[Any]:
+    """Return alternatives to a choice, of its type: `constants`, near numbers, then corner cases.
+
+    Near numbers are 1 more, 1 less, the double, the negative, and 10 % more. The alternative to a
+    truth is its opposite alone. The choice itself may be among them.
+    """
     kind = type(choice)
     if kind is bool:
         return [not choice]
@@ -65,11 +69,11 @@ def options_beside(choice: Any, constants: Sequence[Any] = ()) -> list[Any]:
 
 
 def cuts(choices: Sequence[Any], size: int | None = None) -> list[list[Member]]:
-    """Return lists of members, each of which may be the records that some choices were made for.
+    """Return up to `MAX_WAYS` guesses of which choices made which record: a list of members each.
 
-    Members are choices in a row whose types repeat. Where several rows have as many, such as
-    columns, the first of each row make up one member, and so on. Lists of `size` members come
-    first; of longer rows, the ends are tried too, and so are entries that begin with True each.
+    A member holds the choices of one record: choices in a row whose types repeat, or, of columns of
+    one length, the entries at one place. Guesses of `size` members come first; with a size, the
+    ends of longer rows are tried too, and entries that begin with True.
     """
     ways: list[list[Member]] = []
     rows = list(_rows([type(choice) for choice in choices]))
@@ -122,11 +126,12 @@ def _without_end(choices: Sequence[Any], members: list[Member]) -> list[Member]:
 
 
 class Edits:
-    """Ways to change a value by the choices that it was made of.
+    """Random edits of the choices that made a value; each method yields edited choices, maybe none.
 
-    The donor is another value of the same strategy, which gives parts. `units` is whether members
-    that agree in a choice, such as rows of a user, go together. What each method yields may be
-    something that the strategy does not allow.
+    The donor is another value of the strategy, which gives parts. With `units`, members (records)
+    that agree in a choice, such as rows of a user, are edited together. Where a choice may hold the
+    number of records, a version with that number adapted comes first. The strategy may not allow an
+    edit.
     """
 
     def __init__(
@@ -135,43 +140,48 @@ class Edits:
         self._made, self._donor, self._pick, self._units = made, donor, pick, units
 
     def drop(self) -> Iterator[Choices]:
-        """Yield the choices without a member."""
+        """Yield the choices without a random record; nothing if no records are recognised."""
         return self._exchange(leaves=True, comes=False)
 
     def add(self) -> Iterator[Choices]:
-        """Yield the choices with a member of the donor."""
+        """Yield the choices with a record of the donor added; nothing if no such record fits."""
         return self._exchange(leaves=False, comes=True)
 
     def swap(self) -> Iterator[Choices]:
-        """Yield the choices with a member of the donor in place of one."""
+        """Yield the choices with the donor's record in place of one; nothing if none fits."""
         return self._exchange(leaves=True, comes=True)
 
     def _exchange(self, *, leaves: bool, comes: bool) -> Iterator[Choices]:
-        """Yield the choices without a member, with one of the donor, or both; maybe nothing."""
-        members = self._members(self._made)
-        theirs = self._members(self._donor) if comes else []
+        """Yield the choices without a record, with one of the donor, or both; maybe nothing."""
+        members = self._choose_members(self._made)
+        theirs = self._choose_members(self._donor) if comes else []
         if (leaves and not members) or (comes and not theirs):
             return
-        come = self._group(self._donor, theirs) if comes else []
+        come = self._choose_group(self._donor, theirs) if comes else []
         if not members:  # an empty dataset, before the end of which a record comes
             new = [choice for member in come for choice in _choices(self._donor, member)]
             yield (*self._made.choices[:-1], *new, *self._made.choices[-1:])
             return
         if comes and len(members[0]) != len(theirs[0]):
             return
-        gone = self._group(self._made, members) if leaves else []
+        gone = self._choose_group(self._made, members) if leaves else []
         at = gone[0] if gone else members[self._pick(len(members))]
-        yield from self._splice(members, self._columns(come, at), gone, len(come) - len(gone))
+        yield from self._splice(
+            members, self._new_choices_at(come, at), gone, len(come) - len(gone)
+        )
 
     def change(self) -> Iterator[Choices]:
-        """Yield the choices with another one in one place; nothing if there is no other."""
+        """Yield the choices with a random one replaced: by a similar, donated or respelled one.
+
+        Yields nothing if there is no other choice.
+        """
         choices = list(self._made.choices)
         places = [at for at, choice in enumerate(choices) if type(choice) is not bool]
         if not places or not self._pick(4):
             places = list(range(len(choices)))
         at = places[self._pick(len(places))]
         donated = [c for c in self._donor.choices if type(c) is type(choices[at])]
-        options = options_beside(choices[at]) + donated
+        options = similar_choices(choices[at]) + donated
         if type(choices[at]) is str and self._pick(4):
             options = self._respell(choices[at], "".join(donated))
         if not options:
@@ -180,7 +190,10 @@ class Edits:
         yield tuple(choices)
 
     def _respell(self, text: str, letters: str) -> list[str]:
-        """Return texts with one letter of a text left out, added or changed, at a random place."""
+        """Return texts with one of the `letters` put into a text, or a letter replaced or left out.
+
+        The place is random. Empty if there are no letters at all.
+        """
         at = self._pick(len(text) + 1)
         texts = [text[:at] + text[at + 1 :]] if text else []
         if letters:
@@ -189,7 +202,10 @@ class Edits:
         return texts
 
     def move(self) -> Iterator[Choices]:
-        """Yield the choices with one number, or several, moved by 1; nothing without numbers."""
+        """Yield the choices with one number moved by 1, all by 1, or the first by -1, 0 or 1 each.
+
+        Yields nothing without numbers; at most `MAX_MOVED` are moved by steps of their own.
+        """
         choices = list(self._made.choices)
         numbers = [at for at, choice in enumerate(choices) if type(choice) in (int, float)]
         if not numbers:
@@ -204,10 +220,10 @@ class Edits:
             choices[at] += step
         yield tuple(choices)
 
-    def _members(self, made: DrawnValue) -> list[Member]:
-        """Return the members of a value, seen in a random way; empty if there is no way.
+    def _choose_members(self, made: DrawnValue) -> list[Member]:
+        """Return the members of a value by a random guess of its records; empty without any guess.
 
-        Mostly they are as many as the value has records.
+        In three of four calls, the guess has as many members as a dataset has records, if one does.
         """
         size = length(made.value) if kind_of(made.value) else None
         ways = cuts(made.choices, size)
@@ -215,8 +231,8 @@ class Edits:
             ways = [members for members in ways if len(members) == size] or ways
         return ways[self._pick(len(ways))] if ways else []
 
-    def _group(self, made: DrawnValue, members: Sequence[Member]) -> list[Member]:
-        """Return a random member; with `units`, all members that agree with it in one choice."""
+    def _choose_group(self, made: DrawnValue, members: Sequence[Member]) -> list[Member]:
+        """Return a random member; with `units`, all that agree with it in one random choice."""
         chosen = members[self._pick(len(members))]
         if not self._units:
             return [chosen]
@@ -225,8 +241,11 @@ class Edits:
         at = places[self._pick(len(places))] if places else 0
         return [m for m in members if _choices(made, m)[at : at + 1] == choices[at : at + 1]]
 
-    def _columns(self, come: Sequence[Member], at: Member) -> dict[int, list[Any]]:
-        """Return the donor's choices of new members, by the position in front of which they go."""
+    def _new_choices_at(self, come: Sequence[Member], at: Member) -> dict[int, list[Any]]:
+        """Return the donor's choices of the members `come`, by the position before which they go.
+
+        They go in front of the member `at`, column by column.
+        """
         theirs = self._donor.choices
         return {
             start: [choice for new in come for choice in theirs[new[n][0] : new[n][1]]]

@@ -32,17 +32,14 @@ changed."""
 
 
 class Bounds:
-    """The inputs that a claim gives; here all: stated pairs, and those of a strategy.
-
-    Pairs of whole large examples say themselves what of them is beyond it.
-    """
+    """A test of which inputs are inside a claim; this base class accepts all inputs."""
 
     is_sample = False
     """Whether the claim means more inputs than these: code that only others reach counts as code
     that never ran."""
 
     def beyond(self, pair: Pair) -> str:  # noqa: ARG002
-        """Return why a pair is outside of the claim, in words; empty for a pair inside."""
+        """Return in words what of a pair is outside of the claim; "" for a pair inside."""
         return ""
 
     def holds(self, data: Any) -> bool:  # noqa: ARG002
@@ -50,7 +47,7 @@ class Bounds:
         return True
 
     def to_add(self, pair: Pair) -> tuple[Any, ...]:  # noqa: ARG002
-        """Return inputs that would take a pair inside, as further examples; empty if none do."""
+        """Return inputs that, as further examples, would take a pair inside: here none."""
         return ()
 
 
@@ -58,7 +55,7 @@ EVERYTHING = Bounds()
 
 
 class Patterns(Bounds):
-    """Only these pairs are inside, such as the patterns of queries."""
+    """Bounds that hold certain pairs only, such as the patterns of queries."""
 
     is_sample = True
 
@@ -69,11 +66,13 @@ class Patterns(Bounds):
         self._have = f"{min(answers)} to {max(answers)}"
 
     def beyond(self, pair: Pair) -> str:
+        """Return the answers of D in words if the pair is not one of these; else ""."""
         if frozenset((key(pair.d1), key(pair.d2))) in self._pairs:
             return ""
         return f"the answers {describe(list(pair.d1), 40)} (the patterns have {self._have})"
 
     def holds(self, data: Any) -> bool:
+        """Return whether an input is D or D' of one of these pairs."""
         return key(data) in self._inputs
 
 
@@ -88,7 +87,7 @@ class _Entry(NamedTuple):
 
 
 class Examples(Bounds):
-    """Inputs inside a claim by its examples, at least one of which has a record.
+    """Bounds by the examples of a claim, at least one of which has a record.
 
     The datasets that were `made` of the examples count as examples too: a record may then occur
     once more, and in any order.
@@ -117,16 +116,22 @@ class Examples(Bounds):
         self._last: tuple[Any, str] = (None, "")
 
     def beyond(self, pair: Pair) -> str:
+        """Return in words what of D, or else of D', no example has; "" for a pair inside.
+
+        For a pair of whole large examples, return its own `beyond`.
+        """
         if pair.is_large:
             return pair.beyond
         if self._last[0] is not pair.d1:  # which many pairs in a row share
-            self._last = pair.d1, self._fault(pair.d1)
-        return self._last[1] or self._fault(pair.d2)
+            self._last = pair.d1, self._describe_fault(pair.d1)
+        return self._last[1] or self._describe_fault(pair.d2)
 
     def holds(self, data: Any) -> bool:
-        return not self._fault(data)
+        """Return whether a dataset is inside the claim."""
+        return not self._describe_fault(data)
 
     def to_add(self, pair: Pair) -> tuple[Any, ...]:
+        """Return D', D or both: the fewest that take a pair inside as examples; () if none do."""
         if pair.is_large:  # which has no rows but those of the examples
             return ()
         for more in ((pair.d2,), (pair.d1,), (pair.d1, pair.d2)):
@@ -134,32 +139,35 @@ class Examples(Bounds):
                 return more
         return ()
 
-    def unlike(self, pair: Pair) -> str:
-        """Return why a pair is outside, if D' mixes examples or repeats an id; empty otherwise."""
+    def describe_mixture(self, pair: Pair) -> str:
+        """Return why a pair is outside, if D' mixes examples or repeats an id; else ""."""
         entries = self._read(records_of(pair.d2))
         repeated = self._find_repeats(entries) if self._relation.unit is None else ()
         is_unlike = self._describe_mixed(entries) or any(self._is_id(key) for key, _ in repeated)
         return self.beyond(pair) if is_unlike else ""
 
-    def _fault(self, data: Any) -> str:
-        """Return what of a dataset is in no example, in words; "" if it is inside the claim."""
+    def _describe_fault(self, data: Any) -> str:
+        """Return in words what of an input no example has; "" if it is inside the claim.
+
+        Inputs that are no datasets are outside.
+        """
         if not kind_of(data):
             return f"{describe(data, 40)}, which is not a dataset"
         entries = self._read(records_of(data))
         for entry in entries:
             if entry.content not in self._known and not entry.is_null:
                 return self._describe_unknown(entry)
-        mixed = self._describe_mixed(entries) or self._part_of_unit(data)
-        return mixed or self._wrong_number(entries) or self._wrong_order(entries)
+        mixed = self._describe_mixed(entries) or self._describe_partial_unit(data)
+        return mixed or self._describe_wrong_number(entries) or self._describe_wrong_order(entries)
 
     # Records
 
     def _read(self, records: Sequence[Any]) -> list[_Entry]:
-        """Return the entries of records, those of the examples where they have the record."""
+        """Return the entry of each record."""
         return [self._entry(record) for record in records]
 
     def _entry(self, record: Any) -> _Entry:
-        """Return the entry of a record, from an example that has the record if there is one."""
+        """Return the entry of a record: that of an equal record in the examples, if any."""
         same = self._of_object.get(id(record))
         if same is not None and same.record is record:
             return same
@@ -176,35 +184,39 @@ class Examples(Bounds):
         return columns_of(entry.row for entry in self._known.values())
 
     def _values_by_name(self, record: Any) -> dict[Hashable, Any]:
-        """Return a record as a dict: values by field or place; those of a frame's row by column."""
+        """Return the values of a record by field or place; of a frame's row by column."""
         named = _nested_values(record)
         names = self._names
         return dict(zip(names, named.values(), strict=False)) if names else named
 
     def _describe_unknown(self, entry: _Entry) -> str:
-        """Return words for a record that no example has, by a new value in it if there is one."""
+        """Return words for a record that no example has: for a new value, else for all of it."""
         for name, value in entry.row.items():
             known = self._columns.get(name, {})
             if known and entry.contents[name] not in known:
-                return f"{_name_value(name, value)} (they have {_span(list(known.values()))})"
+                have = _describe_values(list(known.values()))
+                return f"{_name_value(name, value)} (they have {have})"
         return f"the record {describe_record(entry.record, 60)} (none of them has it)"
 
     # What holds within each example
 
     @cached_property
     def _uniform(self) -> frozenset[Hashable]:
+        """Columns that have one value in each example."""
         return regularities.find_uniform_columns(list(map(_contents, self._datasets)))
 
     @cached_property
     def _unique(self) -> list[regularities.Key]:
+        """Keys of one or two columns that never repeat in an example."""
         return regularities.find_key_columns(list(map(_contents, self._datasets)))
 
     @cached_property
     def _orders(self) -> list[regularities.Order]:
+        """Orders in which all examples are sorted."""
         return list(regularities.find_orders(list(map(_rows, self._datasets))))
 
     def _describe_mixed(self, entries: Sequence[_Entry]) -> str:
-        """Return words for a second value in a column with one value per example; else ""."""
+        """Return words for a second value in a column that has one value per example; else ""."""
         if not self._uniform:
             return ""
         found = regularities.find_mixed_column(self._uniform, _contents(entries))
@@ -218,7 +230,7 @@ class Examples(Bounds):
         return f"{other} beside {first} (each of them has one of these)"
 
     def _find_repeats(self, entries: Sequence[_Entry]) -> Iterator[tuple[regularities.Key, str]]:
-        """Yield columns that repeat values as in no example, with these values in words."""
+        """Yield each key that repeats here and in no example, with the repeated values in words."""
         contents = _contents(entries) if self._unique else []
         for columns in self._unique:
             at = regularities.find_repetition(columns, contents)
@@ -237,8 +249,8 @@ class Examples(Bounds):
                 units.setdefault(unit, []).append(rows)
         return units
 
-    def _part_of_unit(self, data: Any) -> str:
-        """Return which unit has other rows than in any example, in words; "" if none has."""
+    def _describe_partial_unit(self, data: Any) -> str:
+        """Return in words which unit has other rows than in any example; "" if none has."""
         if self._relation.unit is None:
             return ""
         for unit, (rows, name) in self._relation.rows_of_units(data, key).items():
@@ -253,14 +265,17 @@ class Examples(Bounds):
 
     # How often, and how many
 
-    def _wrong_number(self, entries: Sequence[_Entry]) -> str:
-        """Return which record or value occurs too often, or the size, in words; "" if all fits."""
+    def _describe_wrong_number(self, entries: Sequence[_Entry]) -> str:
+        """Return in words which record or unique value comes too often; "" if all fits.
+
+        If records are only replaced, and without units, the number of records counts as well.
+        """
         by_content = {entry.content: entry for entry in reversed(entries)}
         for content, times in Counter(entry.content for entry in entries).items():
             most, entry = self._most[content] + (not self._strict), by_content[content]
             if times > most and not entry.is_null:
-                shown = describe_record(entry.record, 40)
-                return f"{_times(times)} the record {shown} (they have it {_times(most)} at most)"
+                shown, few = describe_record(entry.record, 40), _times_in_words(most)
+                return f"{_times_in_words(times)} the record {shown} (they have it {few} at most)"
         for _, values in self._find_repeats(entries) if self._strict else ():
             return f"twice {values} (they have it once)"
         fixed = self._relation.name.startswith("replace") and self._relation.unit is None
@@ -271,7 +286,10 @@ class Examples(Bounds):
         return ""
 
     def _is_id(self, columns: regularities.Key) -> bool:
-        """Return whether a column of unique values is like an id: by its name, or as the first."""
+        """Return whether a single key column looks like an id: by its name, or as the first column.
+
+        The first column counts if it holds texts only, or more than two whole numbers in a row.
+        """
         name, *others = columns
         if others or _is_named_id(name) or name != next(iter(self._columns)):
             return not others and _is_named_id(name)
@@ -283,20 +301,20 @@ class Examples(Bounds):
 
     # In which order
 
-    def _wrong_order(self, entries: Sequence[_Entry]) -> str:
-        """Return two records that no example has in this order, in words; "" if all fits."""
+    def _describe_wrong_order(self, entries: Sequence[_Entry]) -> str:
+        """Return in words two records that no example has in this order; "" if all fits."""
         data = type_of(self._like)
         if not self._strict or len(entries) < 2 or (data is not None and data.unique):
             return ""
         keys = [entry.content for entry in entries]
-        places = self._out_of_order(keys) or self._find_unsorted(entries)
+        places = self._find_out_of_order(keys) or self._find_unsorted(entries)
         if places is None:
             return ""
         before, after = (describe_record(entries[at].record, 30) for at in places)
         return f"{before} before {after} (they have another order)"
 
-    def _out_of_order(self, keys: list[Hashable]) -> tuple[int, int] | None:
-        """Return places of two records that examples have only in the other order; else None."""
+    def _find_out_of_order(self, keys: list[Hashable]) -> tuple[int, int] | None:
+        """Return places of two records that examples have only in the opposite order; else None."""
         if keys in self._keys:
             return None
         for spans in self._spans:
@@ -344,12 +362,12 @@ def _contents(entries: Sequence[_Entry]) -> list[regularities.Row]:
 
 
 def _is_named_id(name: Hashable) -> bool:
-    """Return whether a name is like ``user_id``, ``uid`` or ``userId``, and not like ``paid``."""
+    """Return whether a name ends like ``user_id``, ``uid`` or ``userId``, but not ``paid``."""
     return re.search(r"(^|[_. -])(uu?)?id$|[a-z]I[Dd]$|^U*ID$", str(name)) is not None
 
 
 def _nested_values(record: Any, depth: int = MAX_DEPTH) -> dict[Hashable, Any]:
-    """Return the values of a record by their names; values of dicts in it by ``"user.id"``."""
+    """Return the values of a record by name; values of dicts in it by ``"user.id"``."""
     named: dict[Hashable, Any] = {}
     for name, value in fields_of(record).items():
         if name is not None and isinstance(value, dict) and depth:
@@ -366,7 +384,7 @@ def _name_value(name: Hashable, value: Any) -> str:
     return prefix + describe(value, 40)
 
 
-def _span(values: Sequence[Any]) -> str:
+def _describe_values(values: Sequence[Any]) -> str:
     """Return the values of a column in words: ``18 to 90``, ``'a', 'b' and 5 others``."""
     if len(values) > 1 and all(is_real(v) and not isinstance(v, bool) for v in values):
         return f"{min(values)!r} to {max(values)!r}"
@@ -374,6 +392,6 @@ def _span(values: Sequence[Any]) -> str:
     return f"{shown} and {plural(len(values) - 3, 'other')}" if len(values) > 3 else shown
 
 
-def _times(number: int) -> str:
+def _times_in_words(number: int) -> str:
     """Return a number of times in words: once, twice, 3 times."""
     return {1: "once", 2: "twice"}.get(number, f"{number} times")

@@ -54,11 +54,11 @@ CANDIDATES = 12
 
 
 class Generated:
-    """Pairs that a strategy yields, equal for equal seeds; a `Proposer` of further ones.
+    """Pairs (D, D') that a strategy yields: `pairs` for every method, and further ones on request.
 
-    `pairs` are those that every method tries, corner cases first. `written` is how errors name the
+    Corner cases come first, and equal seeds give equal pairs. `written` is how errors name the
     strategy: ``"inputs=lists(integers())"``. The numbers and texts among `constants` are drawn
-    where the strategy allows them. Raises ClaimError if it raises, or yields no pair.
+    where the strategy allows them. Raises ClaimError if the strategy raises, or yields no pair.
     """
 
     name = "the strategy"
@@ -88,7 +88,10 @@ class Generated:
         self.pairs, self._waiting = tuple(pool[:up_front]), pool[up_front:]
 
     def _draw_new_pairs(self, drawn: Iterator[DrawnValue | None]) -> Iterator[Pair]:
-        """Yield pairs that were not drawn before, until `MAX_DRAWS` draws in a row give none."""
+        """Yield pairs that were not drawn before, until `MAX_DRAWS` draws in a row give none.
+
+        Raises ClaimError if the strategy raises.
+        """
 
         def accept(one: DrawnValue | None) -> Pair | None:
             if one is not None and self._remember_new(one):
@@ -100,7 +103,7 @@ class Generated:
         return accept_until(endless, accept, MAX_DRAWS)
 
     def _remember_new(self, drawn: DrawnValue) -> bool:
-        """Remember how a pair was drawn; return False, remembering nothing, if it is known."""
+        """Record the draw of a pair, and return whether the pair is new with D unlike D'."""
         known = drawn.value.content
         if known in self._drawn or len(known) < 2:
             return False
@@ -113,25 +116,29 @@ class Generated:
         return tuple(self._waiting)
 
     def propose(self) -> Iterable[Pair]:
-        """Yield further pairs: those of `pool`, which get fewer, then new ones."""
+        """Yield further pairs: those of `pool`, which leave it, then newly drawn ones.
+
+        Raises ClaimError if the strategy raises.
+        """
         while self._waiting:
             yield self._waiting.pop(0)
         yield from self._more
 
     def remember_pair(self, drawn: DrawnValue) -> Pair:
-        """Remember how a pair was drawn that a search found, and return the pair."""
+        """Record the draw of a pair that a search found, unless one is known; return the pair."""
         self._drawn.setdefault(drawn.value.content, drawn)
         return cast("Pair", drawn.value)
 
     def find_draw(self, pair: Pair) -> DrawnValue | None:
-        """Return the draw of a pair, with its choices; None if that is not known."""
+        """Return the draw of a pair; None if its choices are unknown or cannot be remade."""
         drawn = self._drawn.get(pair.content)
         return drawn if drawn is not None and drawn.choices and self._has_choices else None
 
     def redraw(self, pair: Pair, changes: Mapping[int, Any]) -> Pair | None:
-        """Return the pair that the strategy makes with other choices at some positions of the draw.
+        """Return, and record, the pair that other choices make at some positions of a pair's draw.
 
-        None if the strategy does not allow them, or D and D' become equal.
+        A choice that the strategy does not allow becomes its simplest one. None if the draw is
+        unknown, if the strategy rejects the choices, or if D and D' become equal or no neighbours.
         """
         drawn = self.find_draw(pair)
         if drawn is None:
@@ -146,10 +153,11 @@ class Generated:
     def shrink(
         self, pair: Pair, still_fails: Callable[[Pair], bool], seconds: float = 10.0
     ) -> Pair:
-        """Call `still_fails` on smaller pairs of the strategy; return the smallest that is True.
+        """Return the smallest pair found for which `still_fails` is True, or `pair` itself.
 
-        A pair that was not drawn here is returned unchanged. `still_fails` returns the same for
-        equal pairs. All calls of it share `seconds`; the last one may overrun.
+        Fewer and simpler choices are tried for about `seconds`; the last call may overrun.
+        `still_fails` has to return the same for equal pairs. A pair whose draw is unknown is
+        returned unchanged.
         """
         drawn = self.find_draw(pair)
         if drawn is None:
@@ -176,12 +184,12 @@ def _size(data: Any) -> int:
 
 
 def order_pairs(pairs: Sequence[Pair], *, any_params: bool = False) -> list[Pair]:
-    """Return the same pairs, corner cases first, each shown by the smallest pair.
+    """Return all pairs, each once, with up to `MAX_CORNERS` corner cases first.
 
     Cases are: an empty dataset, one record, all records equal; and of the records in which D and D'
-    differ, column by column in turn: NaN, infinities, the smallest and the largest number, and each
-    of a few values, such as categories. Parameters count as columns. With `any_params`, each D and
-    D' is a case, whatever the parameters.
+    differ, by column: NaN, infinities, the smallest and the largest number, and each of a few
+    values. Parameters count as columns. Each case is shown by the smallest pair. With `any_params`,
+    each D and D' is a case, whatever the parameters, and all of them come first.
     """
     cases: dict[Hashable, Pair] = {}
     columns: dict[Hashable, dict[Hashable, tuple[Any, Pair]]] = {}
@@ -214,7 +222,10 @@ def _count_records(data: Any) -> Counter[Hashable]:
 
 
 def _column_cases(values: Sequence[tuple[Any, Pair]]) -> list[Pair]:
-    """Return the pairs that show the cases of one column, given its values with a pair for each."""
+    """Return pairs of extreme and non-finite values of a column, and of all if these are few.
+
+    `values` are its values, each with a pair.
+    """
     numbers: list[tuple[Any, Pair]] = [each for each in values if isinstance(each[0], Real)]
     odd = [pair for value, pair in numbers if not abs(value) < math.inf]
     finite = [each for each in numbers if abs(each[0]) < math.inf]
@@ -225,9 +236,10 @@ def _column_cases(values: Sequence[tuple[Any, Pair]]) -> list[Pair]:
 def simplify(
     remake: Remake, drawn: DrawnValue, still_fails: Callable[[Any], bool], seconds: float
 ) -> DrawnValue:
-    """Return the simplest value found for which `still_fails` is True, else the one that is given.
+    """Return the simplest value found for which `still_fails` is True, or `drawn` itself.
 
-    `still_fails` returns the same for equal values. After some `seconds`, nothing more is tried.
+    `remake` makes values of simpler choices, for about `seconds`. `still_fails` has to return the
+    same for equal values.
     """
     until, best, seen = clocks.seconds() + seconds, drawn, set[str]()
     while True:
@@ -255,13 +267,13 @@ def simplify(
 
 
 def _simplicity_key(parts: Parts) -> tuple[int, list[tuple[int, float, bool]]]:
-    """Return a key by which simpler choices come first: fewer, then by the size of each."""
+    """Return a sort key of choices: fewer come first, then whole, small and positive ones."""
     sizes = [_choice_size(choice) for part in parts for choice in part]
     return sum(map(len, parts)), sizes
 
 
 def _choice_size(choice: Any) -> tuple[int, float, bool]:
-    """Return a key by which simpler choices come first: whole, then small, then positive ones."""
+    """Return a sort key of a choice: small whole numbers first, infinities and NaN last."""
     if isinstance(choice, str | bytes):
         return 0, len(choice) + sum(1 for letter in choice if letter not in ("0", 48)) / 1e6, False
     if not math.isfinite(choice):
@@ -288,7 +300,10 @@ def _simpler_parts(parts: Parts) -> Iterator[Parts]:
 
 
 def _shorter_sides(d1: Choices, d2: Choices, *params: Choices) -> Iterator[Parts]:
-    """Yield both sides without their last choices, then one side beside less of it."""
+    """Yield D and D' both without their last choices, then one whole and the other without some.
+
+    The parameters stay unchanged.
+    """
     for width in _widths(min(len(d1), len(d2))):
         yield (d1[:-width], d2[:-width], *params)
     for part in (d1, d2):
@@ -300,13 +315,13 @@ def _shorter_sides(d1: Choices, d2: Choices, *params: Choices) -> Iterator[Parts
 
 
 def _widths(length: int) -> list[int]:
-    """Return how many choices of so many to leave out at once, the most first."""
+    """Return how many of `length` choices to leave out at once, falling: halves, ..., 12 to 1."""
     widths = {length >> power for power in range(1, length.bit_length())}
     return sorted(widths | set(range(1, min(MAX_WIDTH, length) + 1)), reverse=True)
 
 
 def _matches(part: Choices, other: Choices) -> dict[int, int]:
-    """Return the positions of a part's choices in another part, for those in common."""
+    """Return the positions in `other` of choices that it shares with `part`, by those in `part`."""
     if part is other:
         return {at: at for at in range(len(part))}
     keys = [[f"{type(choice).__name__} {choice!r}" for choice in one] for one in (part, other)]
@@ -317,9 +332,10 @@ def _matches(part: Choices, other: Choices) -> dict[int, int]:
 def _edit_parts(
     parts: Parts, twins: Sequence[dict[int, int]], places: range, new: Sequence[Any]
 ) -> Parts:
-    """Return the parts with `new` choices in place of those at some positions of one part.
+    """Return the parts with `new` choices at the `places` of one part, and at their twins.
 
-    `twins` are, for each part, the positions there of that part's choices: they change as well.
+    `twins` has, for each part, the position there of a choice of the edited part. A part without
+    all of these choices, in a row, stays as before.
     """
     edited = []
     for part, twin in zip(parts, twins, strict=True):
@@ -332,7 +348,7 @@ def _edit_parts(
 
 
 def _simpler_choices(choice: Any) -> list[Any]:
-    """Return a few simpler choices, the simplest first."""
+    """Return a few choices that may be simpler, the simplest first; empty for False."""
     if isinstance(choice, bool):
         return [False] if choice else []
     if isinstance(choice, str | bytes):

@@ -41,7 +41,7 @@ SEED = 0
 
 @dataclass(frozen=True, slots=True)
 class PartialPair(Pair):
-    """A pair of the rows that are read of large datasets, and how to make that of the whole."""
+    """A pair of the rows that are read of large datasets, which can make the pair of all rows."""
 
     whole: Callable[[], Pair] = field(kw_only=True)
 
@@ -49,9 +49,10 @@ class PartialPair(Pair):
 def pools_of(
     examples: Sequence[Any], kept: Sequence[list[int] | None] = ()
 ) -> list[tuple[RecordPool, Positions]]:
-    """Return each example as a pool of records, shared by examples of a type, and positions in it.
+    """Return, for each example, its pool of records and its positions in the pool.
 
-    `kept` has the rows that are read of each large example, None of others.
+    Examples of one type share a pool; an empty example gets the type of a similar one. `kept` has
+    the positions of the rows that are read of each large example, None for others.
     """
     kinds = [(*kind_of(example), join_key(example)) for example in examples]
     for at, (name, detail, content) in enumerate(kinds):
@@ -77,9 +78,10 @@ def pair_at(
     after: tuple[Positions, Any],
     steps: Sequence[Step],
 ) -> Pair:
-    """Return the pair of the datasets at two lists of positions, each with the dataset or None.
+    """Return the pair of the datasets before and after some `steps`, each given by its positions.
 
-    A dataset of which there is None is made. Of large ones, the pair has the rows that are read.
+    The dataset comes with its positions; a D' of None is made. In a pool of large examples, return
+    a `PartialPair` of the rows that are read.
     """
     (rows, d1), (moved, d2) = before, after
     d2 = pool.dataset(pool.drop_gaps(moved)) if d2 is None else d2
@@ -93,21 +95,21 @@ def pair_at(
 def _whole_pair(
     pool: RecordPool, relation: OfRecords, rows: Positions, moved: Positions, steps: Sequence[Step]
 ) -> Pair:
-    """Return the pair of large datasets at positions before and after some steps."""
+    """Return the pair of datasets at positions before and after `steps`, with all their rows."""
     d1, d2 = pool.dataset(rows), pool.dataset(moved)
     digests = (d1, pool.content(rows)), (d2, pool.content(moved))
     return replace(relation.pair_of(d1, d2, steps), digests=digests)
 
 
 def whole_of(pair: Pair) -> Pair:
-    """Return the pair of whole datasets of a `PartialPair`; another pair unchanged."""
+    """Return the pair of all rows that a `PartialPair` stands for; another pair unchanged."""
     return replace(pair.whole(), beyond=pair.beyond) if isinstance(pair, PartialPair) else pair
 
 
 def pairs_without_one(
     sources: Sequence[tuple[RecordPool, Positions]], relation: AddRemoveOne
 ) -> Iterator[Pair]:
-    """Yield each large example beside itself without one of the rows, or units, that are read."""
+    """Yield each large example paired with itself without one of its read rows, or units."""
 
     def pairs_of(pool: RecordPool, rows: Positions) -> Iterator[Pair]:
         for moved, steps in relation.neighbour_positions(pool, rows, []):
@@ -116,11 +118,13 @@ def pairs_without_one(
     return in_turn(pairs_of(pool, rows) for pool, rows in sources if pool.gaps)
 
 
-def kept_rows(dataset: Any, unit: Any = None) -> list[int]:
-    """Return the positions of rows that stand for all rows of a large dataset, in rising order.
+def choose_rows(dataset: Any, unit: Any = None) -> list[int]:
+    """Return the rising positions of about `KEPT_ROWS` rows that stand for all rows of a dataset.
 
-    These are the rows with the extremes of each column, one row of each category, and random rows.
-    Where a `unit` owns rows, they are all rows of the largest unit and of some other units.
+    Up to half hold the extremes of a column or one of its few values; the others are random, with a
+    fixed seed. At most `MAX_LOOKED` random rows are read, and `MAX_COLUMNS` columns. With a `unit`,
+    all rows of the largest unit, of the smallest one, and of units that own such rows are chosen
+    instead. Raises ClaimError if a row has no owner.
     """
     data = type_of(dataset)
     assert data is not None
@@ -137,7 +141,11 @@ def kept_rows(dataset: Any, unit: Any = None) -> list[int]:
 
 
 def _whole_units(units: Any, wanted: Iterable[int]) -> Iterator[int]:
-    """Yield all rows of the largest unit and the smallest one, and of those of the wanted rows."""
+    """Yield all rows of the largest unit, the smallest one, and units of `wanted` rows that fit.
+
+    `units` has the owner of each row. The first two units are not cut; others come in while there
+    are at most `KEPT_ROWS` rows.
+    """
     groups = sorted(group_by_unit(units).values(), key=len)
     group_of = {row: number for number, rows in enumerate(groups) for row in rows}
     left = KEPT_ROWS
@@ -149,7 +157,10 @@ def _whole_units(units: Any, wanted: Iterable[int]) -> Iterator[int]:
 
 
 def _owners(dataset: Any, unit: Any) -> list[Any]:
-    """Return the owner of each row, in order: that in the column `unit`, or by the function."""
+    """Return the owner of each row: the value in the column `unit`, or that of a function.
+
+    Raises ClaimError if a row has none.
+    """
     data = type_of(dataset)
     assert data is not None
     if not callable(unit) and unit in (data.columns(dataset) or ()):

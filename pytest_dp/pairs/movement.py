@@ -90,17 +90,20 @@ class ProbedInput:
 
 
 class Movements:
-    """Computes movements of pairs; the noise is probed once for each form of runs."""
+    """A calculator of movements: how far apart the noiseless answers of two inputs are, as a loss.
+
+    The noise is probed once for each form of runs.
+    """
 
     def __init__(self, runner: NoiselessRunner) -> None:
         self._runner = runner
         self._noises: dict[Hashable, Noise | None] = {}
 
     def run_on(self, data: object, *, twice: bool = False) -> ProbedInput | None:
-        """Run the mechanism on an input, once or `twice`; None where no such run can be made.
+        """Run the mechanism on an input, once or `twice`; None if no such run can be made.
 
-        One run is enough to compare inputs whose noise is of one size; movements between others
-        are larger or smaller than they should be.
+        The second run shows noise whose size depends on the input. Without it, movements between
+        inputs whose noise differs in size are too large or too small.
         """
         away = self._runner.run(data, AWAY)
         if away is None:
@@ -111,7 +114,11 @@ class Movements:
         return ProbedInput(data, away, centre)
 
     def between(self, one: ProbedInput, other: ProbedInput) -> Movement:
-        """Return the movement from an input to another; run the mechanism to probe new noise."""
+        """Return the movement from an input to another; run the mechanism to probe new noise.
+
+        Its loss is in nats: infinite if something differs that has no noise, and 0 if forms or
+        categories differ that noise decides.
+        """
         noise = self._noise_of(one)
         decided = noise is None or noise.decided
         ours, theirs = one.centre or one.away, other.centre or other.away
@@ -138,9 +145,9 @@ class Movements:
         return self._movement_under_noise(moved, answer, laws, noise, one, other)
 
     def _find_one_sided_noise(self, noise: Noise, other: ProbedInput) -> Bools:
-        """Return which numbers have noise on one input and none on the other.
+        """Return a mask of numbers that have noise on one input only; may probe the other.
 
-        None of them where noise decides the form of an output: few runs do not show it then.
+        All False if noise decides the form or a category, which few runs do not show.
         """
         there = self._noise_of(other)
         if there is None or there.decided or noise.decided:
@@ -159,8 +166,8 @@ class Movements:
     ) -> Movement:
         """Return the movement of numbers that have noise, by the loss of shifting the draws.
 
-        `moved` and `answer` are how far the numbers move, and the largest of them; `laws` is the
-        loss of choices that are drawn with other weights.
+        `moved` is how far each number moves, `answer` the largest of these; `laws` is the loss of
+        choices with other weights. The loss is infinite if no shifts of draws explain the move.
         """
         times, weakest = _noise_ratio(one, other)
         loss, explained = _loss_of_shifts(moved, noise, one)
@@ -174,22 +181,22 @@ class Movements:
         scale = _scale_at(int(np.abs(moved).argmax()), noise) if moved.any() else 0.0
         return Movement(loss + math.log(times) + laws, answer, scale, kind)
 
-    def _noise_of(self, looked: ProbedInput) -> Noise | None:
-        """Return the noise of runs like those on an input, probed once; None if that fails."""
-        structure = looked.structure
+    def _noise_of(self, probed: ProbedInput) -> Noise | None:
+        """Return the noise of runs like those on an input, probed once; None if probing fails."""
+        structure = probed.structure
         if structure not in self._noises:
-            self._noises[structure] = self._probe(looked)
+            self._noises[structure] = self._probe(probed)
         return self._noises[structure]
 
-    def _probe(self, looked: ProbedInput) -> Noise | None:
-        """Run at other points to see what noise changes; None if all these runs fail."""
-        away = looked.away.output
+    def _probe(self, probed: ProbedInput) -> Noise | None:
+        """Run at other points to see which numbers noise changes; None if all these runs fail."""
+        away = probed.away.output
         outputs, decided = [away.numbers], False
         for point in (CENTRE, *range(AWAY + 1, AWAY + SPREAD_RUNS)):
-            run = self._runner.run(looked.data, point)
+            run = self._runner.run(probed.data, point)
             if run is None:
                 continue
-            if not _are_of_one_form(run, looked.away):
+            if not _are_of_one_form(run, probed.away):
                 decided = True
                 continue
             decided |= run.output.categories != away.categories
@@ -200,32 +207,32 @@ class Movements:
         spread = table.std(axis=0)
         size = np.abs(table).max(axis=0)
         varies = spread > SAME * size
-        reach = self._probe_single_draws(looked)
+        reach = self._probe_single_draws(probed)
         if reach is not None:
             varies = varies | (reach != 0).any(axis=1)
-        single = [drawn.gaussian for drawn in looked.away.draws for _ in drawn.scale]
+        single = [drawn.gaussian for drawn in probed.away.draws for _ in drawn.scale]
         gaussian, response = np.array(single, bool), outputs[0] - outputs[1]
-        return Noise(varies, spread, decided, reach, gaussian, response, looked.scales)
+        return Noise(varies, spread, decided, reach, gaussian, response, probed.scales)
 
-    def _probe_single_draws(self, looked: ProbedInput) -> Floats | None:
+    def _probe_single_draws(self, probed: ProbedInput) -> Floats | None:
         """Move each single draw by its scale, and return how far each number moves.
 
-        Shape (numbers, draws). None if there are more than `MAX_PROBED` draws, if a draw has no
-        scale of its own, as of integers, and if draws decide the form of the output.
+        Shape (numbers, draws). None without draws or with more than `MAX_PROBED`, if the family of
+        a draw is not among `LOCATED`, or if draws decide the form of the output.
         """
-        draws, centre = looked.away.draws, self._runner.run(looked.data, CENTRE)
+        draws, centre = probed.away.draws, self._runner.run(probed.data, CENTRE)
         places = [(call, at) for call, drawn in enumerate(draws) for at in range(len(drawn.scale))]
         located = all(_is_located(drawn) for drawn in draws)
         if not places or len(places) > MAX_PROBED or not located:
             return None
-        if centre is None or not _are_of_one_form(centre, looked.away):
+        if centre is None or not _are_of_one_form(centre, probed.away):
             return None
         base = centre.output
         columns = []
         for place in places:
-            column = np.zeros(len(looked.away.output.numbers))
+            column = np.zeros(len(probed.away.output.numbers))
             for step in STEPS:
-                run = self._runner.run(looked.data, CENTRE, {place: step})
+                run = self._runner.run(probed.data, CENTRE, {place: step})
                 if run is None or not _are_of_one_form(run, centre):
                     continue
                 column = (run.output.numbers - base.numbers) / step
@@ -236,7 +243,7 @@ class Movements:
 
 
 def _are_of_one_form(run: NoiselessRun, other: NoiselessRun) -> bool:
-    """Return whether the numbers of two outputs can be subtracted."""
+    """Return whether the numbers of two runs' outputs can be subtracted."""
     one, two = run.output, other.output
     return one.form == two.form and len(one.numbers) == len(two.numbers)
 
@@ -251,15 +258,15 @@ def _is_located(drawn: GeneratorCall) -> bool:
 
 
 def _move_category(kind: Hashable, *, decided: bool) -> Movement:
-    """Return the movement of outputs whose form or categories differ: infinite.
+    """Return the movement between forms or categories: infinite, 0 if noise decides these.
 
-    0 where noise `decided` them too: these runs do not show how likely each of them is.
+    Few runs do not show how likely noise makes each of them.
     """
     return Movement(0.0 if decided else math.inf, kind=kind)
 
 
 def _scale_at(place: int, noise: Noise) -> float:
-    """Return the scale of the one draw that reaches a number; 0 where there is not one."""
+    """Return the scale of the only probed draw that reaches a number; 0 without just one."""
     if noise.reach is None:
         return 0.0
     reaching = np.flatnonzero(noise.reach[place])
@@ -273,7 +280,10 @@ def _changed_places(ours: Sequence[object], theirs: Sequence[object]) -> Hashabl
 
 
 def _loss_of_weights(ours: Sequence[GeneratorCall], theirs: Sequence[GeneratorCall]) -> float:
-    """Return the loss, in nats, of choices that are drawn with other weights; 0 without any."""
+    """Return the loss, in nats, of choices that are drawn with other weights; 0 without any.
+
+    It is the sum, over the choices, of the largest absolute log ratio of weights.
+    """
     if len(ours) != len(theirs):
         return 0.0
     loss = 0.0
@@ -297,7 +307,8 @@ def _loss_of_weights(ours: Sequence[GeneratorCall], theirs: Sequence[GeneratorCa
 def _noise_ratio(one: ProbedInput, other: ProbedInput) -> tuple[float, bool]:
     """Return how many times larger the noise is on one input than on the other, 1.0 if equal.
 
-    And whether that is so for a number of the output: else it is so for the scale of a draw.
+    The second value is True if numbers of the output show it, and False if only the draws' scales
+    do.
     """
     ratio, ours, theirs = 1.0, one.response, other.response
     if ours is not None and theirs is not None and len(ours) == len(theirs):
@@ -310,32 +321,36 @@ def _noise_ratio(one: ProbedInput, other: ProbedInput) -> tuple[float, bool]:
 
 
 def _times_larger(ours: Floats, theirs: Floats) -> float:
-    """Return the largest ratio of two numbers in one place, at least 1.0; zeros are left out."""
+    """Return the largest ratio, either way, of two numbers in one place; 1.0 if nearly equal.
+
+    Zeros are left out.
+    """
     both = (ours != 0) & (theirs != 0)
     with np.errstate(all="ignore"):
         apart = float(np.abs(np.log(np.abs(ours[both] / theirs[both]))).max(initial=0.0))
     return math.exp(min(apart, 50.0)) if apart > NOT_EXPLAINED else 1.0
 
 
-def _loss_of_shifts(moved: Floats, noise: Noise, looked: ProbedInput) -> tuple[float, bool]:
-    """Return the loss, in nats, of the shifts of draws that make up for a move, and if any do.
+def _loss_of_shifts(moved: Floats, noise: Noise, probed: ProbedInput) -> tuple[float, bool]:
+    """Return the loss, in nats, of the shifts of draws that explain a move, and whether any do.
 
-    Where single draws were not probed, the loss is estimated by the spread of each number.
+    `moved` is how far each number moves. If single draws were not probed, the spread of each number
+    gives an estimate, which counts as explained.
     """
     if not moved.any():
         return 0.0, True
     if noise.reach is None:
         at = moved != 0
         return float(np.sum(np.abs(moved[at]) * math.sqrt(2) / noise.spread[at])), True
-    response = looked.response
+    response = probed.response
     reach = noise.reach
     if response is not None and len(response) == len(noise.away):
         with np.errstate(all="ignore"):
             times = np.where((noise.away != 0) & (response != 0), response / noise.away, 1.0)
         reach = reach * times[:, None]
-    elif len(looked.scales) == reach.shape[1]:
+    elif len(probed.scales) == reach.shape[1]:
         with np.errstate(all="ignore"):
-            times = looked.scales / noise.scales
+            times = probed.scales / noise.scales
         reach = reach * np.where((times > 0) & np.isfinite(times), times, 1.0)
     shift = np.linalg.lstsq(reach, moved, rcond=None)[0]
     left = np.abs(reach @ shift - moved).max()

@@ -112,10 +112,10 @@ class _TooManyDraws(BaseException):
 
 
 class _Fixed(Instrument):
-    """Answers each draw with a value that depends on nothing but its number and its law.
+    """An instrument that answers each draw with a value fixed by its number in the run and its law.
 
     At the point `CENTRE` that is the centre of the law. Other points are away from it; `moved` says
-    for single draws, by call and place, where to be instead of the centre, in scales.
+    for single draws, by call and place, how far from there they are, in scales.
     """
 
     words = bytes(32)
@@ -132,14 +132,17 @@ class _Fixed(Instrument):
         self._plain.clear()
 
     def draw(self, request: Request) -> Any:
-        """Return the value of a draw at this point; raise after `MAX_DRAWS` draws."""
+        """Append the call to `draws`, and return its fixed value; seeded draws of an unknown law.
+
+        Raises _TooManyDraws after `MAX_DRAWS` draws in a run.
+        """
         number = len(self.draws)
         if number >= MAX_DRAWS:
             raise _TooManyDraws
         arguments = _named_arguments(request)
         standard = _standard_law(request, arguments)
         if standard is None:
-            return self._without_law(request, number, arguments)
+            return self._draw_without_law(request, number, arguments)
         law, scale, location = standard
         size = size_of(request, arguments)
         known = (law.family.name, law.parameter)
@@ -152,7 +155,7 @@ class _Fixed(Instrument):
             scales, locations = np.asarray(scale, float), np.asarray(location, float)
             shape = np.broadcast_shapes(scales.shape, locations.shape)
         except (TypeError, ValueError):
-            return self._without_law(request, number, arguments)
+            return self._draw_without_law(request, number, arguments)
         is_number = size is None and not shape
         if size is not None:
             shape = (size,) if isinstance(size, int | np.integer) else tuple(size)
@@ -165,7 +168,7 @@ class _Fixed(Instrument):
         return values.item() if is_number else values
 
     def _standard_draws(self, law: Law, number: int, count: int) -> Floats:
-        """Return the standard draws of one call, by its number in the run: shape (count,)."""
+        """Return the standard draws of a call, by its `number` in the run: shape (count,)."""
         key = (law, number, count, self.point)
         positions = self._known.get(key)
         if positions is None:
@@ -180,8 +183,11 @@ class _Fixed(Instrument):
                 positions[place] += by
         return positions
 
-    def _without_law(self, request: Request, number: int, arguments: dict[str, Any]) -> Any:
-        """Return plain draws of a law that is not known, equal in all runs at this point."""
+    def _draw_without_law(self, request: Request, number: int, arguments: dict[str, Any]) -> Any:
+        """Append the call to `draws`, and return seeded draws, equal in all runs at this point.
+
+        The weights of choices, if there are any, are noted as the law.
+        """
         weights = arguments.get("p", arguments.get("weights")) if arguments else None
         law: Hashable = ()
         if weights is not None:
@@ -191,14 +197,14 @@ class _Fixed(Instrument):
         return answer_request(make_generator(request.source.kind, seed), request)
 
     def other(self, source: Any, name: str) -> Any:
-        """Return a function of a generator that does not draw; those that spawn give stand-ins."""
+        """Return an attribute that does not draw; generators that it spawns are stand-ins."""
         if name in ("spawn", "jumped"):
             return lambda n=1: [stand_in(self, source) for _ in range(n)]
         return super().other(source, name)
 
 
 def _copy_input(data: Any) -> Any:
-    """Return a copy of an input that a run may change."""
+    """Return a copy of an input that a run may change; parameters are shared."""
     if isinstance(data, WithParams):
         return replace(data, data=copy_data(data.data))
     return copy_data(data)
@@ -213,7 +219,7 @@ def _named_arguments(request: Request) -> dict[str, Any]:
 
 
 def _standard_law(request: Request, arguments: dict[str, Any]) -> Standard | None:
-    """Return the law of a draw with its scale and location; None where it is not known."""
+    """Return the law of a draw with its scale and location; None if unknown or badly called."""
     kind = draw_kind_of(request)
     try:
         return None if kind.standard is None else kind.standard(arguments)
@@ -254,11 +260,11 @@ def _offsets_away(law: Law, number: int, count: int, point: int) -> Floats:
 
 
 class NoiselessRunner:
-    """Makes runs of one copy of a mechanism; `close` it, or use it in ``with``.
+    """A runner of one copy of a mechanism with fixed draws, inside of `in_place`.
 
-    `reason` is why runs cannot be made; it is empty while they can. `tracer` has the lines
-    that they ran. With `rewrite`, runs are not traced: it is called with the copy of the mechanism
-    and the mechanism itself, and may change the copy's functions.
+    `reason` is why runs cannot be made; it is empty while they can. `tracer` has the lines that
+    ran. With `rewrite`, runs are not traced: it is called with the copy of the mechanism and the
+    mechanism itself, and may change the copy's functions.
     """
 
     def __init__(
@@ -293,8 +299,9 @@ class NoiselessRunner:
     ) -> NoiselessRun | None:
         """Run the mechanism on a copy of the data; return its draws and its output.
 
-        `point` is where draws are, `moved` where single ones are instead, by call and place. None
-        where no such run can be made.
+        `point` is where draws are, `moved` by how many scales single ones move, by call and place.
+        None if `reason` is set or the mechanism fails, draws without end, or refuses fixed draws.
+        Sets `reason` if compiled code draws.
         """
         if self.reason or self._call is None or self._endless[point] >= MAX_ENDLESS:
             return None
@@ -316,7 +323,7 @@ class NoiselessRunner:
 
 
 def read_output(output: Any) -> OutputReading:
-    """Take an output apart into numbers and categories, up to `MAX_LEAVES` of them."""
+    """Return the numbers and categories of an output, up to its first `MAX_LEAVES` leaves."""
     kind = type(output)
     if kind is np.ndarray and output.dtype.kind in "iuf" and output.size <= MAX_LEAVES:
         numbers = output.ravel().astype(float)
@@ -360,7 +367,7 @@ class _Reader:
             self._add_number(float(number))
 
     def _add_number(self, number: float) -> None:
-        """Add a number; NaN and infinities as a category, beside 0."""
+        """Add a number; NaN and infinities as a category, with 0 among the numbers."""
         if not math.isfinite(number):
             self.categories.append((len(self.form), repr(number)))
             number = 0.0

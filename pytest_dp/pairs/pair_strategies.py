@@ -67,14 +67,14 @@ NO_PAIR = (
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """A strategy of pairs. `listed` are the pairs that it chooses from, if it does."""
+    """A strategy of pairs (D, D'); `listed` are the pairs that it chooses from, if it does."""
 
     strategy: SearchStrategy[Any]
     listed: tuple[Pair, ...] = ()
     relation: Relation | None = None
 
     def with_params(self, params: Mapping[str, SearchStrategy[Any]]) -> Pairs:
-        """Return the same pairs, each with values of these parameters."""
+        """Return pairs that draw values of these parameters as well."""
         if not params:
             return self
 
@@ -84,24 +84,27 @@ class Pairs:
         return replace(self, strategy=st.builds(joined, self.strategy, *params.values()))
 
     def draw_values(self, seed: int, constants: Sequence[Any] = ()) -> Iterator[DrawnValue | None]:
-        """Yield pairs without end, each with its `Parts` as choices; None for rejected draws."""
+        """Yield pairs without end, each with its `Parts` as choices; None for rejected draws.
+
+        Raises whatever the strategy raises.
+        """
         for one in draw_values(self.strategy, seed, constants):
             yield one and DrawnValue(one.value, (one.choices,) if one.choices else ())
 
     def remake_values(self, requests: Sequence[Parts]) -> list[DrawnValue | None]:
-        """Return the pair that is made of each of several parts; None where there is none."""
+        """Return the pair that each request's choices make; None where they are rejected."""
         made = remake_values(self.strategy, [choices for (choices,) in requests])
         return [one and DrawnValue(one.value, (one.choices,)) for one in made]
 
 
 @dataclass(frozen=True, slots=True)
 class EditedPairs(Pairs):
-    """Datasets of a strategy, each with neighbours that it yields too."""
+    """Pairs of a strategy's dataset and a neighbour that the strategy makes of edited choices."""
 
     params: Mapping[str, SearchStrategy[Any]] = field(default_factory=dict)
 
     def with_params(self, params: Mapping[str, SearchStrategy[Any]]) -> Pairs:
-        """Return the same pairs, each with values of these parameters."""
+        """Return pairs that draw values of these parameters as well."""
         return replace(self, params=params)
 
     @property
@@ -111,7 +114,10 @@ class EditedPairs(Pairs):
         return st.tuples(*names.values()).map(lambda values: dict(zip(names, values, strict=True)))
 
     def draw_values(self, seed: int, constants: Sequence[Any] = ()) -> Iterator[DrawnValue | None]:
-        """Yield pairs without end, of a few datasets in turn; None for draws without a pair."""
+        """Yield pairs without end, of a few datasets in turn; None for draws without a pair.
+
+        Raises whatever the strategy raises.
+        """
         assert self.relation is not None
         random = Random(seed)
         values: Iterator[DrawnValue | None] = repeat(DrawnValue({}))
@@ -133,7 +139,7 @@ class EditedPairs(Pairs):
             yield from (None for pairs in found if not pairs)
 
     def remake_values(self, requests: Sequence[Parts]) -> list[DrawnValue | None]:
-        """Return the pair that each of several parts makes; None if D, D' are no neighbours."""
+        """Return the pair that each request's choices make; None if rejected or not neighbours."""
         assert self.relation is not None
         sides = remake_values(self.strategy, [side for parts in requests for side in parts[:2]])
         values: list[DrawnValue | None] = [DrawnValue({})] * len(requests)
@@ -158,7 +164,10 @@ def _with_params(pair: DrawnValue, values: DrawnValue | None) -> DrawnValue:
 
 
 def can_edit(relation: Relation | None) -> bool:
-    """Return whether neighbours under this relation are made by edits of choices."""
+    """Return whether neighbours under this relation are made by edits of choices.
+
+    True for relations of records (but replacing by null), predicates, and answers of queries.
+    """
     if isinstance(relation, OfRecords):
         return not isinstance(relation, ReplaceSpecial)
     return isinstance(relation, Predicate) or (relation is not None and relation.of is Queries)
@@ -170,10 +179,12 @@ def edited_pairs(
     given: Sequence[tuple[DrawnValue, DrawnValue]],
     random: Random,
 ) -> list[list[DrawnValue]]:
-    """Return, for each two values of a strategy, pairs of the first and neighbours made of it.
+    """Return, for each two `given` values of a strategy, pairs of the first and its neighbours.
 
-    Neighbours are made by random edits of the first value's choices, which may take parts of the
-    second, and kept if the strategy yields them. Of groups of k, they take k edits.
+    Neighbours are made by `EDITS` random edits of the first value's choices, which may take parts
+    of the second value; they are kept if the strategy yields them. Groups of k records take k
+    rounds of edits. Under a predicate, or without choices, the two values are a pair too if they
+    are neighbours. A list may be empty.
     """
     single, steps, units = relation, 1, isinstance(relation, Predicate)
     if isinstance(relation, OfRecords):
@@ -210,7 +221,10 @@ def edited_pairs(
 def _random_edits(
     relation: Relation, drawn: tuple[DrawnValue, DrawnValue], random: Random, *, units: bool
 ) -> Iterator[Choices]:
-    """Yield choices that may make a neighbour of the first of two values, each once."""
+    """Yield edited choices that may make a neighbour of the first of two values, each once.
+
+    The second value is the donor; with `units`, records of one unit are edited together.
+    """
     seen = {repr(drawn[0].choices)}
     names: tuple[str, ...] = ("drop", "add", "swap", "change", "move")
     if relation.of is Queries:
@@ -230,7 +244,7 @@ def _random_edits(
 def pair_yielded(relation: Relation, d1: Any, d2: Any) -> Pair | None:
     """Return D and D' as a pair; None if they are equal or no neighbours.
 
-    Dicts whose entries change places are no neighbours.
+    Also None if keys that both dicts have come in another order.
     """
     if isinstance(d1, dict) and isinstance(d2, dict):
         names = [name for name in d1 if name in d2]
@@ -240,9 +254,10 @@ def pair_yielded(relation: Relation, d1: Any, d2: Any) -> Pair | None:
 
 
 def draw_stated_pairs(pairs: SearchStrategy[Any], relation: Relation | None) -> Pairs:
-    """Return pairs (D, D') that a strategy yields, checked against the relation if there is one.
+    """Return the pairs (D, D') that a strategy yields, without those of equal D and D'.
 
-    Those of equal D and D' are left out.
+    Drawing raises ClaimError for a value that is no pair, or no pair of neighbours under
+    `relation`.
     """
 
     def checked(drawn: Any) -> Pair | None:
@@ -261,7 +276,8 @@ def draw_stated_pairs(pairs: SearchStrategy[Any], relation: Relation | None) -> 
 def neighbours(datasets: SearchStrategy[Any], relation: Relation | None, written: str) -> Pairs:
     """Return pairs of neighbours from a strategy of datasets, or of values under ``"any_two"``.
 
-    `written` is how errors name the strategy. Raises ClaimError if no relation is stated.
+    `written` is how errors name the strategy. Raises ClaimError if no relation is stated; drawing
+    raises ClaimError for a value that is no dataset, or too long.
     """
     if relation is None:
         raise ClaimError(
@@ -287,7 +303,10 @@ def draw_neighbours(
     *,
     new_records: bool = True,
 ) -> Pair:
-    """Draw a dataset and one of its neighbours; new records come from another dataset."""
+    """Draw a dataset and one of its first neighbours; reject the draw if it has none.
+
+    New records come from another dataset, unless `new_records` is False.
+    """
     dataset, other = draw(datasets), draw(datasets)
     is_value = isinstance(relation, AnyTwo) or not kind_of(other)
     records = [other] if is_value else records_of(other)[:MAX_RECORDS]
@@ -299,7 +318,10 @@ def draw_neighbours(
 
 
 def _check_dataset(relation: Relation, dataset: Any) -> bool:
-    """Return whether a drawn dataset fits the relation; raise ClaimError if it is no dataset."""
+    """Return whether a drawn dataset fits the relation.
+
+    Raises ClaimError if it is no dataset, or longer than `MAX_LENGTH`.
+    """
     if not kind_of(dataset):
         raise ClaimError(
             f"drew {describe(dataset)}, of type {type(dataset).__name__}, which is not a dataset. "
@@ -315,7 +337,7 @@ def _check_dataset(relation: Relation, dataset: Any) -> bool:
 
 
 def next_draw(drawn: Iterator[DrawnValue | None], written: str) -> DrawnValue | None:
-    """Draw the next value, None if it was rejected; raise ClaimError if the strategy raises.
+    """Return the next drawn value, None if rejected; raise ClaimError if the strategy raises.
 
     `written` is how the error names the strategy.
     """

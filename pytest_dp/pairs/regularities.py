@@ -47,7 +47,7 @@ def find_uniform_columns(datasets: Sequence[Sequence[Row]]) -> frozenset[Hashabl
 def find_mixed_column(
     names: Iterable[Hashable], rows: Sequence[Row]
 ) -> tuple[Hashable, int] | None:
-    """Return a column with several values, and the position of the second; None if none has."""
+    """Return the first named column with several values, and the row of the second; else None."""
     for name in names:
         contents = [_content(name, row) for row in rows]
         for at, content in enumerate(contents):
@@ -57,7 +57,10 @@ def find_mixed_column(
 
 
 def find_key_columns(datasets: Sequence[Sequence[Row]]) -> list[Key]:
-    """Return the keys, of one or two columns, that never repeat in a dataset of several rows."""
+    """Return the keys, of one or two columns, that never repeat in any dataset.
+
+    Empty if no dataset has two rows.
+    """
     if max(map(len, datasets)) < 2:
         return []
     names = _names(datasets)
@@ -68,12 +71,12 @@ def find_key_columns(datasets: Sequence[Sequence[Row]]) -> list[Key]:
 
 
 def _is_key(columns: Key, datasets: Sequence[Sequence[Row]]) -> bool:
-    """Return whether the values of columns never come together again in any dataset."""
+    """Return whether no dataset has two rows with equal values in all of these columns."""
     return all(find_repetition(columns, rows) is None for rows in datasets)
 
 
 def find_repetition(columns: Key, rows: Sequence[Row]) -> int | None:
-    """Return the position where values of columns first come together again; None if never."""
+    """Return the position of the first row that repeats values of columns; None if none does."""
     seen = set()
     for at, row in enumerate(rows):
         if all(name in row for name in columns):
@@ -97,7 +100,7 @@ def find_orders(datasets: Sequence[Sequence[dict[Hashable, Any]]]) -> Iterator[O
 def _extend_order(
     order: Order, names: list[Hashable], datasets: Sequence[Sequence[dict[Hashable, Any]]]
 ) -> Iterator[Order]:
-    """Yield the orders that begin with one, and sort by further columns where it has ties."""
+    """Yield orders that begin with `order`, and sort its ties by further columns."""
     tied = [
         (a, b)
         for rows in datasets

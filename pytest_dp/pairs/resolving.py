@@ -30,8 +30,9 @@ MAX_SUGGESTIONS = 3
 def resolve(given: Any, root: Path | None, notes: list[str]) -> Any:
     """Return the inputs of a claim: a strategy, `queries`, `values` or examples.
 
-    A name is looked up, a function called, and a generator read. To `notes` is added if it yields
-    more than are taken. Raises ClaimError.
+    A name is looked up, a function called, and a generator read; appends to `notes` if a generator
+    is cut off. Raises ClaimError if a name is not found, a function raises, or the result is of
+    another type.
     """
     returns = "queries(...), values([...]) or a list of example datasets, or yields these"
     name = _name_of(given)
@@ -48,10 +49,11 @@ def resolve(given: Any, root: Path | None, notes: list[str]) -> Any:
 
 
 def resolve_pairs(given: Any, root: Path | None, notes: list[str]) -> Any:
-    """Return the pairs of a claim: a strategy, or pairs that are checked to be two inputs each.
+    """Return the pairs of a claim: a strategy, or a tuple of pairs of two inputs each.
 
-    A name is looked up, a function called, and a generator read. To `notes` is added if it yields
-    more than are taken. Raises ClaimError.
+    A name is looked up, a function called, and a generator read; appends to `notes` if a generator
+    is cut off. Raises ClaimError if a name is not found, a function raises, or the result is no
+    pairs.
     """
     if isinstance(given, tuple) or is_strategy(given):  # read when the claim was
         return given
@@ -70,14 +72,18 @@ def resolve_pairs(given: Any, root: Path | None, notes: list[str]) -> Any:
 
 
 def resolve_data(given: Any, root: Path | None) -> Any:
-    """Return the dataset that a name or a function stands for; raise ClaimError without one."""
+    """Return the dataset that a name or a function stands for; another object unchanged.
+
+    Raises ClaimError if the name is not found, or the function raises.
+    """
     return _resolve_name("data", given, root, "one dataset")[0]
 
 
 def stated_pair(where: str, d1: Any, d2: Any, relation: Relation | None) -> Pair:
-    """Return a pair that the claim states at the place `where`; raise ClaimError if it is none.
+    """Return a pair that the claim states at the place `where`.
 
-    Without a relation, any two different inputs are a pair.
+    Without a relation, any two different inputs are a pair. Raises ClaimError for equal inputs, and
+    for inputs that are not neighbours.
     """
     pair = Pair(d1, d2) if relation is None else relation.between(d1, d2)
     if isinstance(pair, Pair) and isinstance(relation, OfRecords):  # and so other records
@@ -117,14 +123,15 @@ def refuse_unfit_examples(examples: Sequence[Any], relation: OfRecords) -> None:
 
 
 def _name_of(given: Any) -> str:
-    """Return a name in quotes, or that of a function; "" of other objects."""
+    """Return a given name in quotes, or the name of a function; "" for other objects."""
     return repr(given) if isinstance(given, str) else getattr(given, "__qualname__", "")
 
 
 def _resolve_name(keyword: str, given: Any, root: Path | None, returns: str) -> tuple[Any, str]:
     """Look up a name and call a function; return the result and how a sentence about it begins.
 
-    `returns` says what a function should return. Raises ClaimError.
+    `returns` says what a function should return. Raises ClaimError if the name is not found, the
+    function raises, or a strategy stands in a list.
     """
     name = _name_of(given)
     origin = f"{keyword}="
@@ -145,7 +152,10 @@ def _resolve_name(keyword: str, given: Any, root: Path | None, returns: str) -> 
 def _take_first(
     keyword: str, name: str, given: Any, limit: int, what: str, notes: list[str]
 ) -> Any:
-    """Read up to `limit` items of a generator, and note if it is cut off; return others as is."""
+    """Return a list of up to `limit` items of a generator; other objects unchanged.
+
+    Appends to `notes` if the limit is reached. Raises ClaimError if the generator raises.
+    """
     if not hasattr(given, "__next__"):
         return given
     taken: list[Any] = []
@@ -177,7 +187,10 @@ def _refuse_strategies(given: Any, name: str) -> None:
 
 
 def _look_up(name: str, root: Path | None, keyword: str) -> Any:
-    """Import the module of a name, ``"module:attribute"``, and return the attribute."""
+    """Import the module of a name, ``"module:attribute"``, and return the attribute.
+
+    Raises ClaimError if the name has another form, or module or attribute cannot be had.
+    """
     module, colon, path = name.partition(":")
     if not colon or not all(part.isidentifier() for part in f"{module}.{path}".split(".")):
         raise invalid(
@@ -201,7 +214,10 @@ def _look_up(name: str, root: Path | None, keyword: str) -> Any:
 
 
 def _load_module(module: str, name: str, root: Path | None) -> Any:
-    """Import a module; `root` is appended to ``sys.path`` if that is needed. Raise ClaimError."""
+    """Import and return a module; if it is not found, append `root` to ``sys.path`` and try again.
+
+    A file in `root` is run as the module if that fails too. Raises ClaimError without any.
+    """
     loaded = _import_module(module, name)
     if loaded is None and root is not None and str(root) not in sys.path:
         sys.path.append(str(root))
@@ -224,7 +240,10 @@ def _load_module(module: str, name: str, root: Path | None) -> Any:
 
 
 def _load_file(module: str, file: Path, name: str) -> Any:
-    """Run a file as a module of this name, and return the module; None if it cannot be loaded."""
+    """Run a file as a module of this name and return it; None if it is no file of Python.
+
+    Raises ClaimError if the module raises.
+    """
     spec = spec_from_file_location(module, file)
     if spec is None or spec.loader is None:
         return None

@@ -57,11 +57,11 @@ NO_ANSWER = "the mechanism gives no answer when its random numbers are fixed"
 
 
 class Screening:
-    """Computes how far the answer moves on many pairs, and keeps the largest move of each kind.
+    """A screening of pairs: runs without noise that show how far the answer moves on each pair.
 
-    Of slow mechanisms it ends early, after a few times so many `seconds`; then `note` says so.
-    `raising` is whether it counts as a movement if a run raises on one input of a pair alone; else
-    such an input may be one that the mechanism refuses.
+    Of slow mechanisms it ends early, after a few times `seconds`; then `note` says so. `raising` is
+    whether it counts as a movement if a run raises on one input of a pair alone; else such an input
+    may be one that the mechanism refuses.
     """
 
     def __init__(
@@ -85,19 +85,19 @@ class Screening:
 
     @property
     def tracer(self) -> LineTracer:
-        """The lines that runs executed; another screening may add its own."""
+        """The lines that runs executed; another screening may share this tracer."""
         return self._runner.tracer
 
     def screen(
         self, pairs: Iterable[Pair], most: int, *, twice: bool = False, enough: float = math.inf
     ) -> tuple[int, list[Moved]]:
-        """Run the mechanism on up to `most` pairs; return how many could be run, and the largest.
+        """Run the mechanism on up to `most` pairs; return how many ran, and the largest moves.
 
-        The largest movement of each kind comes with its pair. With `twice`, runs are made at two
-        points, which show noise whose size the draws do not tell; on the largest pairs, they are in
-        any case. It ends early, and `note`, `cut_off` or `has_enough` say so: where the answer
-        moves by more than `enough` on one of the first pairs, where none of these can be run, and
-        where time is up for runs or for making pairs.
+        Of each kind of movement, the pair with the largest one counts; at most `MAX_REFINED` are
+        returned. With `twice`, all pairs are run at two points, which shows noise whose size draws
+        do not tell; else only the largest are. Ends early, and sets `note`, `cut_off` or
+        `has_enough`: if the answer moves by more than `enough` on one of the first pairs, if none
+        of these can be run, if user code fails, and if time is up for runs or for making pairs.
         """
         best: dict[Any, Moved] = {}
         done = tried = 0
@@ -112,7 +112,7 @@ class Screening:
                 # Nothing else is to run while draws are answered, such as what draws pairs.
                 with self._in_place():
                     for pair in batch:
-                        movement = self._movement(pair, twice=twice)
+                        movement = self._compute_movement(pair, twice=twice)
                         if movement is None:
                             continue
                         done += 1
@@ -142,7 +142,10 @@ class Screening:
         return done, rank_moves(largest)
 
     def _next_batch(self, batches: Iterator[list[Pair]]) -> list[Pair]:
-        """Make the next pairs; empty at the end, and if those before took too long to make."""
+        """Return the next pairs; empty at the end, or if making pairs took too long.
+
+        Sets `cut_off` in the latter case.
+        """
         if self._making > SLOW_TIMES * self._seconds:
             self.cut_off = "pairs take too long to make"
             return []
@@ -155,11 +158,10 @@ class Screening:
         """Answer draws with fixed values inside, for the runs of one batch at most."""
         return self._runner.in_place(Deadline(HANGING_TIMES * self._seconds))
 
-    def unreached(self, inputs: Iterable[Any], fixed: Iterable[str]) -> list[Line]:
-        """Return the lines that no run reached; empty if all ran.
+    def find_unreached_lines(self, inputs: Iterable[Any], fixed: Iterable[str]) -> list[Line]:
+        """Run inputs with other noise if lines were not reached; return lines still unreached.
 
-        Where there are any, the inputs are run at other points first. `fixed` are names of
-        parameters that no input changes.
+        `fixed` are names of parameters that no input changes. Failures of these runs are ignored.
         """
         if find_unreached(self.tracer, fixed):
             with suppress(OutOfTime, Exception), self._in_place():
@@ -168,10 +170,13 @@ class Screening:
                     self._runner.run(data, point)
         return find_unreached(self.tracer, fixed)
 
-    def _movement(self, pair: Pair, *, twice: bool = False) -> Movement | None:
-        """Run the mechanism on a pair and return the movement; None where a run cannot be made."""
+    def _compute_movement(self, pair: Pair, *, twice: bool = False) -> Movement | None:
+        """Run the mechanism on a pair and return the movement; None if a run cannot be made.
+
+        The movement is 0 if a run raises on one input alone, unless that counts.
+        """
         d1, d2 = pair.inputs
-        one, other = self._runs_on(d1, pair.d1, twice), self._runs_on(d2, pair.d2, twice)
+        one, other = self._probe_input(d1, pair.d1, twice), self._probe_input(d2, pair.d2, twice)
         if one is None or other is None:
             return None
         if one.away.output.raised != other.away.output.raised and not self._raising:
@@ -179,14 +184,15 @@ class Screening:
         return self._movements.between(one, other)
 
     def _refine(self, moved: Moved) -> Moved:
-        """Run a pair again at two points; return it with that movement."""
-        movement = self._movement(moved.pair, twice=True)
+        """Run a pair again at two points; return it with that movement, unchanged if runs fail."""
+        movement = self._compute_movement(moved.pair, twice=True)
         return moved if movement is None else Moved(moved.pair, movement)
 
-    def _runs_on(self, data: Any, owner: Any, twice: bool) -> ProbedInput | None:
-        """Return the runs on an input, made anew unless a pair shortly before had it.
+    def _probe_input(self, data: Any, owner: Any, twice: bool) -> ProbedInput | None:
+        """Return the runs on an input, cached if a pair shortly before had it; None if they fail.
 
-        `owner` is the data of the pair, `data` that with its parameters. None if runs fail.
+        `owner` is the data of the pair, `data` that with its parameters. Keeps the last
+        `INPUTS_KEPT`.
         """
         found = next(
             (at for at in self._last if at[0] is owner and owner is data and at[1] == twice), None
@@ -222,7 +228,7 @@ def _batches(pairs: Iterator[Pair]) -> Iterator[list[Pair]]:
 
 
 def rank_moves(moved: Iterable[Moved]) -> list[Moved]:
-    """Return the pairs, the largest movement first."""
+    """Return a list of the pairs, the largest movement first."""
     return sorted(moved, key=lambda one: one.movement.order, reverse=True)
 
 
@@ -234,10 +240,11 @@ def can_take_parts(relation: Relation | None) -> bool:
 def draw_parts(
     examples: Sequence[Any], relation: AddRemoveOne, rng: np.random.Generator
 ) -> Iterator[Pair]:
-    """Yield parts of examples, each with the same part without one unit; without end.
+    """Yield pairs of parts of examples, each D with D' that lacks one unit; without end.
 
-    First the empty dataset beside each kind of unit, and the whole beside itself without each, in
-    turn; then random parts. All keep the order of the example.
+    First each kind of unit with the empty dataset, and the whole example with itself without each
+    kind, in turn; then random parts. All keep the example's order. Nothing if all examples are
+    empty; raises ClaimError if a row has no owner.
     """
     sources = [_Parts(example, relation, rng) for example in examples if length(example)]
     yield from in_turn(chain.from_iterable((s.pairs_alone(), s.pairs_left_out()) for s in sources))
@@ -247,7 +254,7 @@ def draw_parts(
 
 
 class _Parts:
-    """Makes pairs of parts of one example."""
+    """A maker of pairs of parts of one example."""
 
     def __init__(self, example: Any, relation: AddRemoveOne, rng: np.random.Generator) -> None:
         self._type: DataType = type_of(example)  # type: ignore[assignment]
@@ -269,21 +276,21 @@ class _Parts:
         self._sharing = [list(column.values()) for column in columns.values()]
 
     def pairs_alone(self) -> Iterator[Pair]:
-        """Yield each kind of unit beside the empty dataset."""
+        """Yield each kind of unit paired with the empty dataset."""
         empty = self._take_rows([])
         return (self._pair_without(group, self._take_rows(group), empty) for group in self._kinds)
 
     def pairs_left_out(self) -> Iterator[Pair]:
-        """Yield the whole example beside itself without each kind of unit."""
+        """Yield the whole example paired with itself without each kind of unit."""
         whole = self._take_rows(self._every)
         for group in self._kinds:
             rest = sorted(set(self._every).difference(group))
             yield self._pair_without(group, whole, self._take_rows(rest))
 
     def random_pairs(self) -> Iterator[Pair]:
-        """Yield a random part that loses one unit after the other, each beside the one before.
+        """Yield pairs from a random part that loses one unit after the other: before, after.
 
-        Half of the time these are units that share the value of a random column.
+        Half of the time, these are units that share the value of a random column.
         """
         rng, groups = self._rng, self._groups
         if rng.random() < 0.5:
@@ -308,7 +315,7 @@ class _Parts:
 
 
 def draw_any_two(pairs: Sequence[Pair], rng: np.random.Generator) -> Iterator[Pair]:
-    """Yield any two of the values of some pairs, without end unless all are equal."""
+    """Yield random pairs of two values of some pairs, without end; nothing if all are equal."""
     values = [(data, pair.params) for pair in pairs for data in (pair.d1, pair.d2)]
     if len({key(data) for data, _ in values}) < 2:
         return

@@ -62,7 +62,7 @@ def sift_proposals(
 def mark_pairs(
     pairs: Iterable[Pair], bounds: Bounds, *, wanted: bool, keep_origin: bool = False
 ) -> Iterator[Pair]:
-    """Yield the pairs, each with what of it is outside of the claim in `beyond`, in words.
+    """Yield the pairs, each with `beyond` set to what of it is outside of the claim, in words.
 
     Pairs outside are left out unless they are `wanted`. Pairs inside lose their `origin`, unless
     `keep_origin`.
@@ -76,9 +76,10 @@ def mark_pairs(
 def check_pairs(
     pairs: Iterable[Pair], relation: Relation | None, inside: Callable[..., bool] | None
 ) -> Iterator[Pair]:
-    """Yield the pairs that are neighbours, and for which `inside` returns True if it is a function.
+    """Yield the pairs that are neighbours, and that a function `inside`, if given, accepts.
 
-    It ends once `MAX_PROPOSALS` pairs in a row are not.
+    Pairs of large datasets count as neighbours; pairs that raise ClaimError are left out. Ends
+    after `MAX_PROPOSALS` other pairs in a row.
     """
 
     def accept(pair: Pair) -> Pair | None:
@@ -148,14 +149,14 @@ class Screened:
 
 
 class Screener:
-    """Computes how far the answer moves on many pairs of a claim; this class screens none."""
+    """A screening of how far the answer moves on pairs of a claim; this class screens none."""
 
     def screen(self) -> Screened:
         """Return how far the answer moves on pairs: nothing here; subclasses run the mechanism."""
         return Screened()
 
-    def unreached(self) -> list[Any]:
-        """Return the lines that no input reached: empty here, as nothing is run."""
+    def find_unreached_lines(self) -> list[Any]:
+        """Return the lines that no input reached: none here, as nothing is run."""
         return []
 
 
@@ -193,14 +194,15 @@ class PairSource:
         self._known = {pair.content for pair in self.given} if proposers else set()
 
     @property
-    def exhausted(self) -> bool:
+    def is_exhausted(self) -> bool:
         """True if nothing more will be proposed."""
         return not self._waiting
 
     def more(self, name: str = "") -> Pair | None:
-        """Ask the proposers in turn for a pair that is new, and append it to `pairs`.
+        """Ask the proposers in turn for a new pair, append it to `pairs`, and return it.
 
-        With a name, only proposers of this name are asked. None if they propose no more.
+        With a name, only proposers of this name are asked. None if they propose no new pair; they
+        are not asked again then. Counts the pair in `proposed_by`.
         """
         while waiting := [at for at in self._waiting if name in ("", proposer_name(at[0]))]:
             proposer, proposed = waiting[0]
@@ -217,7 +219,7 @@ class PairSource:
         return None
 
     def _next_unknown(self, proposed: Iterator[Pair]) -> Pair | None:
-        """Return the next pair that is not known; None if `MAX_PROPOSALS` in a row are known."""
+        """Record and return the next new pair; None at the end or after too many known ones."""
         for _, pair in zip(range(MAX_PROPOSALS), proposed, strict=False):
             known = pair.content
             if known not in self._known:

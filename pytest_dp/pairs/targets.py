@@ -59,10 +59,11 @@ class Target:
 
 
 def targets_of(data: Any, records: Any) -> list[Target]:
-    """Return the records that membership games of a claim are about, in its order.
+    """Return the records that membership games of a claim are about, in its order, each once.
 
     `records` are positions (whole numbers), records themselves, or `riskiest`. Raises ClaimError if
-    the data is no dataset of two records or more, or a record is not in it.
+    the data is no dataset of two records or more, if a record is not in it, or for too many
+    records.
     """
     kind = type_of(data)
     if kind is None or kind_of(data) is None or kind.length(data) < 2:
@@ -90,7 +91,10 @@ def targets_of(data: Any, records: Any) -> list[Target]:
 
 
 def _position(wanted: Any, every: Sequence[Any]) -> int:
-    """Return the position of a record that is given itself, or as one; raise ClaimError."""
+    """Return the position of a record, given as a position or as itself.
+
+    Raises ClaimError if the data has no such record.
+    """
     if isinstance(wanted, Integral) and not isinstance(wanted, bool):
         at = int(wanted)
         if -len(every) <= at < len(every):
@@ -182,7 +186,7 @@ class Canaries:
         return length(self.dataset)
 
     def holding(self, inside: Bools) -> Any:
-        """Return the base with those canaries behind it that are True in `inside`: shape (n,)."""
+        """Return the base followed by the canaries that are True in `inside`: shape (canaries,)."""
         added = self._own + np.flatnonzero(inside)
         return self._pool.dataset((*range(self._own), *added.tolist()))
 
@@ -200,7 +204,7 @@ def check_relation(relation: Relation | None) -> None:
 def mislabel_records(records: Sequence[Any], count: int, seed: int) -> list[Any]:
     """Return `count` distinct records that the data lacks: each has the last field of another one.
 
-    Raises ClaimError if so many cannot be made.
+    Raises ClaimError if fewer can be made.
     """
     rng = np.random.default_rng(seed)
     there = {key(record) for record in records}

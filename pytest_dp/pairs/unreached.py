@@ -37,7 +37,7 @@ _LOGGING = frozenset(
 
 
 class LineTracer:
-    """Records the lines of the project's functions that are run inside `tracing`."""
+    """A recorder of the lines of the project's functions that are run inside `tracing`."""
 
     def __init__(self) -> None:
         self.lines: set[Line] = set()
@@ -47,7 +47,10 @@ class LineTracer:
 
     @contextmanager
     def tracing(self) -> Iterator[None]:
-        """Trace what runs inside, unless a debugger does, or all code that was entered ran."""
+        """Record the lines that run inside, up to `MAX_EVENTS` in all.
+
+        Records nothing while a debugger traces, or once all code that was entered ran.
+        """
         has_all = bool(self.codes) and not find_unreached(self)
         if sys.gettrace() is not None or self._left <= 0 or has_all:
             yield
@@ -59,7 +62,7 @@ class LineTracer:
             sys.settrace(None)
 
     def _enter(self, frame: types.FrameType, event: str, _: Any) -> Any:  # noqa: ARG002
-        """Record that a function was entered; return what traces its lines, None of libraries."""
+        """Record that a function was entered; return its tracer of lines, None for libraries."""
         code = frame.f_code
         file = code.co_filename
         if self._left <= 0 or file.startswith("<") or not is_project_file(file):
@@ -68,7 +71,7 @@ class LineTracer:
         return self._step
 
     def _step(self, frame: types.FrameType, event: str, _: Any) -> Any:  # noqa: ARG002
-        """Record a line, until `MAX_EVENTS` were recorded."""
+        """Record a line; return None, which ends tracing, once `MAX_EVENTS` were recorded."""
         self.lines.add((frame.f_code.co_filename, frame.f_lineno))
         self._left -= 1
         return self._step if self._left > 0 else None
@@ -77,7 +80,8 @@ class LineTracer:
 def find_unreached(tracer: LineTracer, fixed: Iterable[str] = ()) -> list[Line]:
     """Return the first lines of code that did not run in functions that were entered, sorted.
 
-    `fixed` are names of the mechanism's parameters that no input changes.
+    Code that only raises or logs is left out. `fixed` are names of the mechanism's parameters that
+    no input changes: code under a test on these alone is left out as well.
     """
     missed: set[Line] = set()
     for (file, first, name), code in list(tracer.codes.items())[:MAX_FUNCTIONS]:
@@ -91,7 +95,8 @@ def find_unreached(tracer: LineTracer, fixed: Iterable[str] = ()) -> list[Line]:
 def _missed_in(block: Sequence[ast.stmt], ran: set[int], names: set[str]) -> Iterator[int]:
     """Yield the first line that did not run of a block, or of each block inside of it.
 
-    A test that reads none of the local `names` decides nothing.
+    `ran` are the lines that ran. Blocks under a test that reads none of the local `names` are left
+    out.
     """
     for statement in block:
         if ran.isdisjoint(range(statement.lineno, (statement.end_lineno or 0) + 1)):

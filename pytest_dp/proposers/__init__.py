@@ -30,9 +30,9 @@ __all__ = ["compared_values", "shrink_records", "widen_source"]
 
 
 def compared_values(call: Call, promise: Promise, settings: Settings) -> list[Any]:
-    """Return numbers and texts of the mechanism's code, and matches of its regular expressions.
+    """Return constants of the mechanism's code, and texts that match its regular expressions.
 
-    Inputs are made of them. Empty without a search, and for claims about pairs or values.
+    They are put into inputs. Empty if no search is on, and for claims about pairs or `values`.
     """
     if not settings.search or promise.inputs is None or isinstance(promise.inputs, Values):
         return []
@@ -48,7 +48,8 @@ def widen_source(
     """Return a source of the given pairs, followed by those that the claim's searches propose.
 
     The inputs of the promise were resolved before. Searches run copies of the mechanism once they
-    are asked for pairs.
+    are asked for pairs. Without pytest-dp's searches, or with large examples, only the user's own
+    searches and the source's proposers follow.
     """
     relation, bounds = promise.relation, source.bounds
     if source.examples is not None:
@@ -82,9 +83,12 @@ def widen_source(
         [
             *users,
             sift_proposals(by_movement, neighbours),
-            *(sift_proposals(proposer, neighbours, solved, clock.timed) for proposer in solving),
             *(
-                sift_proposals(proposer, _FirstFew(by_movement), clock.timed)
+                sift_proposals(proposer, neighbours, solved, clock.count_time)
+                for proposer in solving
+            ),
+            *(
+                sift_proposals(proposer, _FirstFew(by_movement), clock.count_time)
                 for proposer in source.proposers
             ),
         ],
@@ -102,7 +106,10 @@ class _FirstFew:
         self._by_movement, self._passed = by_movement, 0
 
     def __call__(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
-        """Screen if that is not done; yield pairs until enough have passed in all calls."""
+        """Screen in the first call; yield pairs until `MAX_FURTHER` have passed in all calls.
+
+        Where pairs could not be screened, the limit is `MAX_UNSCREENED`.
+        """
         is_screened = not self._by_movement.screen().note
         for pair in pairs:
             if self._passed >= (MAX_FURTHER if is_screened else MAX_UNSCREENED):

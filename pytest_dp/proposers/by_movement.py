@@ -71,7 +71,7 @@ SCREENED_RECORDS = 100_000
 
 
 def wanted_pairs(records: int) -> int:
-    """Return how many pairs of inputs of so many records are screened."""
+    """Return how many pairs are screened if the largest input has this many records."""
     return max(LEAST_PAIRS, min(WANTED_PAIRS, SCREENED_RECORDS // max(records, 1)))
 
 
@@ -79,7 +79,7 @@ T = TypeVar("T")
 
 
 class Clock:
-    """The time that a search has left."""
+    """A countdown of the seconds that a search may use."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -87,7 +87,7 @@ class Clock:
 
     @property
     def remaining(self) -> float:
-        """Seconds that are left."""
+        """Seconds that are left; below 0 after an overrun."""
         return self._seconds - (self._since.spent() if self._since is not None else 0.0)
 
     @contextmanager
@@ -102,8 +102,8 @@ class Clock:
         finally:
             self._seconds, self._since = self.remaining, None
 
-    def timed(self, items: Iterable[T]) -> Iterator[T]:
-        """Yield the items, which are made while the clock is running."""
+    def count_time(self, items: Iterable[T]) -> Iterator[T]:
+        """Yield the items, and count the time for making each of them as spent."""
         iterator = iter(items)
         while True:
             with self.running():
@@ -114,10 +114,7 @@ class Clock:
 
 
 class ByMovement(Screener):
-    """Screens pairs of a claim, and proposes those on which the answer moves most.
-
-    To screen is to run the mechanism with its draws at fixed values, on D and on D'.
-    """
+    """A search for pairs on which the answer moves most in runs with fixed draws."""
 
     name = "movement"
 
@@ -145,23 +142,25 @@ class ByMovement(Screener):
         self._not_screened: list[Pair] = []
 
     def screen(self) -> Screened:
-        """Screen pairs in the first call; return how far the answer moves on them."""
+        """Run the mechanism on pairs in the first call; return how far the answer moves on them."""
         if self._screened is None:
             with self._clock.running():
                 self._screened = self._screen_all()
         return self._screened
 
-    def unreached(self) -> list[Line]:
+    def find_unreached_lines(self) -> list[Line]:
         """Return the lines of code that no run reached; may run the given inputs again."""
         given = self._source.given
         inputs = [data for pair in given[:MAX_PROPOSED] for data in pair.inputs]
         fixed = {*self._call.params, self._call.size or ""} - given[0].params.keys()
-        return self._screening.unreached(inputs, fixed)
+        return self._screening.find_unreached_lines(inputs, fixed)
 
     def propose(self) -> Iterable[Pair]:
-        """Screen pairs if that is not done; return those that move farther than the given ones.
+        """Screen in the first call; return pairs that move farther than the given ones.
 
-        Each is returned by one call only.
+        Pairs that lose more than the claim allows come first, and pairs outside of the claim last,
+        if `beyond` is not off. If nothing could be screened, a few pairs with odd values are
+        returned. Each is returned by one call only.
         """
         self.screen()
         moved, self._proposed, self._outside = [*self._proposed, *self._outside], [], []
@@ -175,7 +174,7 @@ class ByMovement(Screener):
         return moved.movement.loss > CLEARLY_MORE * self._promise.guarantee.claimed
 
     def _screen_all(self) -> Screened:
-        """Screen pairs inside and outside of the claim, and keep those that are to be proposed."""
+        """Screen pairs inside and outside of the claim; note which to propose."""
         source, given = self._source, self._source.given
         inputs = [data for pair in given for data in (pair.d1, pair.d2)]
         sizes = (length(data) if kind_of(data) else 1 for data in inputs)
@@ -189,7 +188,7 @@ class ByMovement(Screener):
         if not self._screening.note:
             whole, farthest_of_whole = self._screen_wholes()
             more, found = more + whole, rank_moves([*found, *farthest_of_whole])
-        turns = [(pair, source.bounds.beyond(pair)) for pair in self._pairs_at_turns()]
+        turns = [(pair, source.bounds.beyond(pair)) for pair in self._pairs_at_new_branches()]
         within = [pair for pair, beyond in turns if not beyond]
         opened, closest = self._screening.screen(within, MAX_OPENED, twice=True)
         more, found = more + opened, rank_moves([*found, *closest])
@@ -205,24 +204,24 @@ class ByMovement(Screener):
                 self._not_screened = [moved.pair]
         largest = tuple(rank_moves([*known, *inside]))
         if self._beyond:
-            self._look_outside(largest, [pair for pair, beyond in turns if beyond])
+            self._screen_outside(largest, [pair for pair, beyond in turns if beyond])
         first = rank_moves([*known, *self._proposed]) + self._outside
         urgent = tuple(moved.pair for moved in first if self._is_urgent(moved))
         why = self._screening.note or self._screening.cut_off
         is_enough = is_all or done + more >= wanted
         return Screened(done + more, is_enough, largest, urgent, why)
 
-    def _look_outside(self, inside: Sequence[Moved], turns: Sequence[Pair]) -> None:
+    def _screen_outside(self, inside: Sequence[Moved], turns: Sequence[Pair]) -> None:
         """Screen pairs outside of the claim; keep those that move farther than all `inside` it.
 
-        `turns` are pairs around other branches. Where nothing can be screened, a few pairs with
-        values that no example holds are kept as they are.
+        `turns` are pairs around other branches. Nothing if a move inside is infinite. Where nothing
+        can be screened, a few pairs with values that no example holds are kept as they are.
         """
         inputs, relation = self._promise.inputs, self._promise.relation
         farthest = inside[0].movement.loss if inside else 0.0
         if math.isinf(farthest):
             return
-        self._take_farther(turns, farthest, twice=True)
+        self._screen_farther(turns, farthest, twice=True)
         given = self._source.given
         if not (isinstance(inputs, list | tuple) and inputs and isinstance(relation, OfRecords)):
             return
@@ -235,10 +234,12 @@ class ByMovement(Screener):
             kinds = (far_values, missing_values)
             self._not_screened += [p for of in kinds for p in islice(far(of), MAX_PROPOSED)]
             return
-        self._take_farther(far(far_values), farthest)
-        self._take_farther(far(missing_values), farthest)
+        self._screen_farther(far(far_values), farthest)
+        self._screen_farther(far(missing_values), farthest)
 
-    def _take_farther(self, pairs: Iterable[Pair], farthest: float, *, twice: bool = False) -> None:
+    def _screen_farther(
+        self, pairs: Iterable[Pair], farthest: float, *, twice: bool = False
+    ) -> None:
         """Screen pairs; keep those outside of the claim that move clearly farther than a loss.
 
         `farthest` is that loss, in nats.
@@ -251,23 +252,26 @@ class ByMovement(Screener):
             for moved in farther[:MAX_PROPOSED]
         ]
 
-    def _pairs_at_turns(self) -> list[Pair]:
-        """Return pairs around inputs that take other branches; empty without a guided search."""
+    def _pairs_at_new_branches(self) -> list[Pair]:
+        """Return pairs around inputs that take other branches; empty without a guided search.
+
+        Also empty for large or stated pairs and those with parameters; ends if user code raises.
+        """
         given, is_stated = self._source.given, self._promise.relation is None
         if self._screening.note or not self._is_guided or is_stated:
             return []
         if any(pair.params or pair.is_large for pair in given):
             return []
-        from pytest_dp.proposers.turns import pairs_around_turns  # loads Hypothesis
+        from pytest_dp.proposers.turns import pairs_at_new_branches  # loads Hypothesis
 
         about = self._source, self._promise, self._call, int(self._rng.integers(2**32))
         found: list[Pair] = []
         with suppress(OutOfTime, Exception):  # what the user's own objects raise: it only proposes
-            found.extend(islice(pairs_around_turns(*about, self._constants), MAX_OPENED))
+            found.extend(islice(pairs_at_new_branches(*about, self._constants), MAX_OPENED))
         return found
 
     def _further_pairs(self) -> tuple[Iterator[Pair], bool]:
-        """Return further pairs of the claim, and whether there are no others beside them."""
+        """Return an iterator of further pairs inside the claim, and whether there are no others."""
         promise, source = self._promise, self._source
         relation = promise.relation
         if source.generated is not None:
@@ -306,7 +310,10 @@ class ByMovement(Screener):
 
 
 def _moves_farther(moved: Moved, largest: tuple[float, float]) -> bool:
-    """Return whether a pair moves farther than the largest loss, and move of the answer."""
+    """Return whether a pair clearly moves farther than `largest`, a loss and a move of the answer.
+
+    The move of the answer counts if both losses are infinite.
+    """
     loss, answer = moved.movement.order
     if loss == largest[0]:
         return math.isinf(loss) and answer > CLEARLY_MORE * largest[1]

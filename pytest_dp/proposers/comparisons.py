@@ -43,7 +43,7 @@ _COMPARED: dict[str, Callable[[Any, Any], Any]] = {
 
 
 class Distances:
-    """The least distance of each way, recorded by functions that are compiled anew."""
+    """A record of how close runs came to each *way*: a comparison with one of its two outcomes."""
 
     def __init__(self) -> None:
         self.least: dict[Way, float] = {}
@@ -54,7 +54,7 @@ class Distances:
     def record_in(self, copy: Any, original: Any) -> None:
         """Compile the functions that a copy reaches anew, so that they record distances here.
 
-        Functions that the copy shares with the original stay as they are.
+        Functions that the copy shares with the original stay unchanged. Failures are noted.
         """
         shared = {id(function) for function in _functions(original)}
         for function in list(_functions(copy)):
@@ -63,7 +63,10 @@ class Distances:
                     self.has_comparisons |= _compile_anew(function, self)
 
     def __call__(self, kind: str, file: str, line: int, column: int, a: Any, b: Any) -> Any:
-        """Record how far a comparison is from its other outcome, and return its outcome."""
+        """Record how far a comparison of `a` and `b` is from its other outcome; return its outcome.
+
+        Raises whatever the comparison raises.
+        """
         result = _COMPARED[kind](a, b)
         try:
             held = np.asarray(result, bool)
@@ -81,9 +84,10 @@ class Distances:
 
 
 def _distance(a: Any, b: Any) -> float:
-    """Return the least distance of two operands; infinity where they have none.
+    """Return the least distance of two operands; infinity if they have none.
 
-    Of numbers and arrays: the least absolute difference. Of texts: the letters that differ.
+    Of numbers and arrays: the least absolute difference. Of texts: the letters that differ; of a
+    text and a container, the least distance of its texts.
     """
     if isinstance(a, str):
         if isinstance(b, str):
@@ -126,9 +130,9 @@ def _functions(root: Any) -> Iterable[types.FunctionType]:
 
 
 def _compile_anew(function: types.FunctionType, distances: Distances) -> bool:
-    """Change a function's code so that its comparisons record distances; return whether it has any.
+    """Change a function's code so that its comparisons record distances; return whether it could.
 
-    Functions without source stay as they are, and so do those whose new code has other names.
+    False without source or comparisons, and if the new code has other names.
     """
     code = function.__code__
     try:

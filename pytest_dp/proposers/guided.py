@@ -18,7 +18,7 @@ from typing import Any
 from hypothesis.strategies import SearchStrategy
 
 from pytest_dp.pairs.drawing import draw_values, remake_values
-from pytest_dp.pairs.edits import Choices, DrawnValue, Edits, options_beside
+from pytest_dp.pairs.edits import Choices, DrawnValue, Edits, similar_choices
 from pytest_dp.pairs.noiseless import NoiselessRunner
 from pytest_dp.proposers.comparisons import Distances, Way
 from pytest_dp.running.calling import Call
@@ -71,7 +71,7 @@ class _Aim:
 
 
 class Guided:
-    """Searches the values of a strategy for those that take new ways at comparisons.
+    """A search of a strategy's values for new *ways*: outcomes of comparisons that no run had.
 
     `ends` are the smallest and largest numbers of the strategy, if they are known; `constants` are
     drawn now and then where the strategy allows them.
@@ -102,7 +102,7 @@ class Guided:
     def find_openings(self) -> Iterator[tuple[DrawnValue, str]]:
         """Run the mechanism; yield values that take a new way, and where: ``"stats.py:14"``.
 
-        Drawn values come first. Raises OutOfTime where runs are slow.
+        Drawn values come first. Nothing without comparisons. Raises OutOfTime after `MAX_SECONDS`.
         """
         deadline = Deadline(MAX_SECONDS)
         if not self._distances.has_comparisons:
@@ -118,7 +118,7 @@ class Guided:
                 return
             aim.rounds += 1
             start, distance = aim.drawn, aim.distance
-            probes = list(self._probes(start))
+            probes = list(self._change_one_choice(start))
             asked = [start.choices, *(choices for _, _, choices in probes)]
             first, *made = remake_values(self._strategy, asked)
             (here,), _ = self._run([first], deadline, is_noted=False)
@@ -136,15 +136,17 @@ class Guided:
                     # Close to the way, one of the two steps shows another slope.
                     if at not in slopes or self.random.random() < 0.5:
                         slopes[at] = by * (there - distance)
-            two = [self._move_two(start, list(slopes)) for _ in range(TWO_STEPS * bool(slopes))]
-            two += self._joint_steps(start, slopes, distance)
-            steps = [*two, *self._joint_steps(start, broken, 0.0), *steps]
+            two = [
+                self._move_two_numbers(start, list(slopes)) for _ in range(TWO_STEPS * bool(slopes))
+            ]
+            two += self._move_jointly(start, slopes, distance)
+            steps = [*two, *self._move_jointly(start, broken, 0.0), *steps]
             steps += [choices for _ in range(EDITS) for choices in self._edit(aim.drawn)]
             _, openings = self._run(remake_values(self._strategy, steps), deadline)
             yield from openings
 
-    def _probes(self, drawn: DrawnValue) -> Iterator[tuple[int, int, Choices]]:
-        """Yield the choices with one of them changed: its place, by how much (0 for texts)."""
+    def _change_one_choice(self, drawn: DrawnValue) -> Iterator[tuple[int, int, Choices]]:
+        """Yield choices with one changed, behind its place and by how much (0 for texts)."""
         places = [at for at, choice in enumerate(drawn.choices) if type(choice) is not bool]
         self.random.shuffle(places)
         for at in places[:MAX_PROBED]:
@@ -153,17 +155,17 @@ class Guided:
                 for by in (1, -1):
                     yield at, by, _move_number(drawn, at, by)
             else:
-                options = options_beside(choice, self._constants)
+                options = similar_choices(choice, self._constants)
                 for option in self.random.sample(options, min(len(options), 4)):
                     yield at, 0, (*drawn.choices[:at], option, *drawn.choices[at + 1 :])
 
-    def _joint_steps(
+    def _move_jointly(
         self, drawn: DrawnValue, slopes: Mapping[int, float], distance: float
     ) -> Iterator[Choices]:
-        """Yield the choices with two numbers moved so that a linear distance becomes, or stays, 0.
+        """Yield the choices with two numbers moved so that a linear distance becomes 0, or stays 0.
 
-        `slopes` are by how much a step of 1 changes the distance, by place; if that is 0, of any
-        sign. Nothing unless two of them, and the distance, are whole numbers.
+        `slopes` are by how much a step of 1 changes the distance, by place; their signs are unknown
+        if the distance is 0. Nothing unless two slopes, and the distance, are whole numbers.
         """
         places = [at for at, slope in slopes.items() if math.isfinite(slope) and slope % 1 == 0]
         if len(places) < 2 or distance % 1:
@@ -175,8 +177,8 @@ class Guided:
             moved = DrawnValue(drawn.value, _move_number(drawn, one, by))
             yield _move_number(moved, other, -round(rest / slopes[other]))
 
-    def _move_two(self, drawn: DrawnValue, places: Sequence[int]) -> Choices:
-        """Return the choices with small steps of two numbers: one at a place, one of any."""
+    def _move_two_numbers(self, drawn: DrawnValue, places: Sequence[int]) -> Choices:
+        """Return the choices with two numbers moved by 1 to 7, one of them at one of `places`."""
         numbers = [at for at, choice in enumerate(drawn.choices) if type(choice) in (int, float)]
         at = self.random.choice(places)
         near = [by for by in numbers if 0 < abs(by - at) <= NEAR] or numbers
@@ -213,7 +215,7 @@ class Guided:
         return found, openings
 
     def _note_distances(self, drawn: DrawnValue, least: dict[Way, float]) -> str:
-        """Update the aims by the distances of a value; return where it takes a new way, or ""."""
+        """Update the aims by a value's distances; return where it takes a new way, or ""."""
         place = ""
         for way, distance in least.items():
             if not distance:
@@ -236,8 +238,8 @@ def _steps_to_zero(
 ) -> list[Choices]:
     """Return the choices with the number at one place moved until the distance is 0, or below.
 
-    As predicted linearly, from the `distance` at the value and the distance `there` after a step
-    `by`. Empty where the distance after the step is not finite.
+    The prediction is linear, from the `distance` at the value and the distance `there` after a step
+    `by`. Empty if `there` is not finite.
     """
     if not math.isfinite(there):
         return []
@@ -249,7 +251,7 @@ def _steps_to_zero(
 
 
 def _move_number(drawn: DrawnValue, at: int, by: float) -> Choices:
-    """Return the choices of a value with the number at one place moved, also out of its range."""
+    """Return the choices of a value with the number at one place moved, even out of its range."""
     choices = list(drawn.choices)
     choices[at] += by
     return tuple(choices)

@@ -50,7 +50,10 @@ _LOADING = frozenset(["LOAD_CONST", "LOAD_SMALL_INT", "LOAD_CONST_IMMORTAL"])
 
 
 def constants_of(mechanism: Any, params: dict[str, Any]) -> list[int | float | str]:
-    """Return the numbers and texts that a mechanism reaches, those of comparisons first."""
+    """Return numbers and texts that a mechanism reaches, those of comparisons first.
+
+    At most `MAX_CONSTANTS`, each once.
+    """
     ranked: dict[tuple[type, Any], int] = {}
     for rank, value in islice(_ranked_constants(mechanism, params), MAX_READ):
         key = type(value), value
@@ -60,7 +63,7 @@ def constants_of(mechanism: Any, params: dict[str, Any]) -> list[int | float | s
 
 
 def reachable(mechanism: Any, params: dict[str, Any]) -> Iterator[tuple[Any, str]]:
-    """Yield each object that a mechanism or argument reaches, and where; no code of libraries."""
+    """Yield each object that a mechanism or argument reaches, and where; no library functions."""
     arguments = ((value, f"the argument {name}") for name, value in params.items())
     for value, place in reach((mechanism, ""), *arguments):
         if type(value) is not types.FunctionType or is_project_file(value.__code__.co_filename):
@@ -78,7 +81,7 @@ def reachable_patterns(mechanism: Any, params: dict[str, Any]) -> Iterator[str]:
 
 
 def _patterns_in(code: types.CodeType) -> list[str]:
-    """Return texts of code that names `re`, as far as they have special characters."""
+    """Return texts with special characters in code that names `re`, and in functions inside it."""
     inside = [const for const in code.co_consts if type(const) is types.CodeType]
     found = [pattern for inner in inside for pattern in _patterns_in(inner)]
     if "re" in code.co_names:
@@ -108,7 +111,7 @@ def _ranked_constants(mechanism: Any, params: dict[str, Any]) -> Iterator[tuple[
 
 
 def _constants_in_code(code: types.CodeType) -> Iterator[tuple[int, Any]]:
-    """Yield the constants that code loads, and functions defined in it, each behind its rank."""
+    """Yield the constants that code, and functions inside it, load, each behind its rank."""
     steps = list(dis.get_instructions(code))
     for at, step in enumerate(steps):
         if step.opname not in _LOADING:
@@ -136,7 +139,8 @@ def odd_pairs(
     """Yield neighbours, one of which holds a record with a value that no example holds.
 
     Each field of a few records is tried with each value of `values_of`, which is `far_values` or
-    `missing_values`: it is called with the values that the field has in the examples.
+    `missing_values`: it is called with the values of the field in the examples. Nothing if no
+    example has a record, or a dataset cannot hold the value.
     """
     like = max(examples, key=length)
     records = records_of(like)
@@ -153,7 +157,7 @@ def odd_pairs(
 
 
 def missing_values(values: Sequence[Any]) -> list[Any]:
-    """Return NaN, infinities, None or the empty text, as a field of such values may hold.
+    """Return NaN, infinities, None or the empty text: those that a field of such values may hold.
 
     Empty for values that are neither numbers nor texts.
     """
@@ -164,9 +168,10 @@ def missing_values(values: Sequence[Any]) -> list[Any]:
 
 
 def far_values(values: Sequence[Any]) -> list[Any]:
-    """Return two numbers, 10 to 100 times as far from 0 as the numbers among some values.
+    """Return a number 10 to 100 times as far from 0 as those given, and its negative.
 
-    They are texts where all values are texts of numbers. Empty where floats would be too coarse.
+    They are texts if all values are texts of numbers. Empty without numbers, and if the number is
+    above `LARGEST_NUMBER`.
     """
     texts = [value for value in values if isinstance(value, str)]
     if texts and not any(map(is_real, values)):
@@ -193,9 +198,9 @@ def _is_whole(values: Sequence[Any]) -> bool:
 def _neighbours_with_value(
     like: Any, relation: Relation, record: Any, name: Hashable, value: Any
 ) -> Iterator[Pair]:
-    """Yield neighbours, of which one holds a record with another value in the field `name`.
+    """Yield neighbours, one with a record that has another value in the field `name`.
 
-    Nothing where a dataset `like` the given one cannot hold the value.
+    The datasets are `like` the given one; nothing if they cannot hold the value.
     """
     odd = with_known(record, name, value)
     records = records_of(like)

@@ -84,7 +84,7 @@ class _Runs:
 
 
 class BySymbols:
-    """Proposes pairs that part at a branch, or of which both take another one than the claim's.
+    """A search by runs on z3 variables for pairs that take other branches, D or D' or both.
 
     `asked` counts questions to z3, and `answered` the pairs that were found.
     """
@@ -109,10 +109,13 @@ class BySymbols:
         """Parameters that the noise depends on, with the values at which it is least."""
         self._ranges: Mapping[str, Range] = {}
         self._refused = ""
-        self._pairs = clock.timed(self._find_pairs(pairs))
+        self._pairs = clock.count_time(self._find_pairs(pairs))
 
     def notes(self) -> list[str]:
-        """Return, in words, how many questions were asked, and what runs did not follow."""
+        """Return notes for people: on questions to z3, lost formulas, and why the search ended.
+
+        Empty if there is nothing to note.
+        """
         asked = f"symbolic runs asked z3 {self.asked:,} times, which found {self.answered:,} pairs"
         said = [asked] * bool(self.asked)
         if self._questions.unanswered:
@@ -127,7 +130,10 @@ class BySymbols:
         return self._pairs
 
     def _find_pairs(self, pairs: Sequence[Pair]) -> Iterator[Pair]:
-        """Yield pairs around those given, until nothing new is met, or the effort is used up."""
+        """Yield new pairs around those given, until none is found, or the effort is used up.
+
+        Errors end the search with a note, but OutOfTime is raised.
+        """
         if self._generated is not None:
             self._ranges = ranges_of_params([*pairs, *self._generated.pool])
         known = {pair.content for pair in pairs}
@@ -158,17 +164,21 @@ class BySymbols:
         runs = self._run(pair)
         if runs is None:
             return
-        if runs.stage.params and not self._met["noise"] and (quietest := self._quietest(runs)):
+        if (
+            runs.stage.params
+            and not self._met["noise"]
+            and (quietest := self._find_least_noise(runs))
+        ):
             yield quietest
             return
         for place, values in self._solve_branches(runs):
             if made := runs.stage.answer(values):
                 yield replace(made, origin=f"symbolic: {place}")
 
-    def _quietest(self, runs: _Runs) -> Pair | None:
+    def _find_least_noise(self, runs: _Runs) -> Pair | None:
         """Return the pair with the least noise, and let later pairs keep its parameters.
 
-        Return None if no noise is found.
+        None if no noise depends on the input, or z3 finds no values.
         """
         scales = [*runs.d1.scales, *runs.d2.scales]
         if not scales:
@@ -183,9 +193,9 @@ class BySymbols:
         return made and replace(made, origin=LEAST_NOISE)
 
     def _run(self, pair: Pair) -> _Runs | None:
-        """Run the mechanism on stand-ins for D and D'; None, noting why, where that is impossible.
+        """Run the mechanism on stand-ins for D and D'; None, noting why, if that is impossible.
 
-        None also of pairs of a strategy that have no parameters.
+        None also for pairs of a strategy without parameters.
         """
         deadline = Deadline(MAX_RUN_SECONDS)
         try:
@@ -233,7 +243,7 @@ class BySymbols:
         if both and self._met["most"] < enough:
             self._met["most"] += 1
             parting = [z3.Xor(a.condition, b.condition) for a, b in both]
-            values = self._questions.most(runs.facts, parting, runs.stage.known)
+            values = self._questions.most(runs.facts, parting, runs.stage.kept_conditions)
             if values is not None:
                 yield both[0][0].place, values
 
@@ -245,7 +255,7 @@ class BySymbols:
     def _ask(
         self, key: tuple[Any, ...], runs: _Runs, before: list[Any], condition: Any
     ) -> Values | None:
-        """Return z3's values for a condition, behind those `before` it.
+        """Return z3's values for a condition, behind those `before` it; count the question.
 
         None if there are none, and where questions of this `key` were asked often enough.
         """
@@ -254,7 +264,9 @@ class BySymbols:
             return None
         self.asked += 1
         self._met[asked] += 1
-        values = self._questions.most([*runs.stage.facts, *before, condition], (), runs.stage.known)
+        values = self._questions.most(
+            [*runs.stage.facts, *before, condition], (), runs.stage.kept_conditions
+        )
         self._met[key] += values is not None
         return values
 
@@ -270,7 +282,7 @@ def _questions_at(branch: Branch, twin: Branch | None) -> Iterator[tuple[str, An
 
 
 def _distance_from_usual(pair: Pair) -> int:
-    """Return by how many records a pair differs from the size that runs begin with."""
+    """Return by how many records a pair differs from `USUAL_LENGTH`; 2 more for an empty input."""
     sizes = [len(data) if hasattr(data, "__len__") else 1 for data in (pair.d1, pair.d2)]
     return abs(max(sizes) - USUAL_LENGTH) + 2 * (min(sizes) == 0)
 
@@ -284,7 +296,7 @@ class SolverAnswer:
 
 
 class Questions:
-    """Asks z3 in another process.
+    """A z3 solver in another process, which starts at the first question.
 
     `left` returns how many seconds there are for all questions; `unanswered` counts those that were
     given up. `close` ends the process.
@@ -320,7 +332,10 @@ class Questions:
     def _ask(
         self, kind: str, hard: Sequence[Any], wanted: Sequence[Any], soft: Sequence[Any]
     ) -> Values | None:
-        """Start the other process if it is not running, and return its answer to a question."""
+        """Return the answer of the other process to a question; start it if it is not running.
+
+        If it takes too long or dies: end it, count the question as unanswered, and return None.
+        """
         solver = z3.Solver()
         solver.add(*hard, *wanted, *soft)
         seconds = clocks.WALL_FACTOR * min(QUESTION_SECONDS, self._left())
@@ -339,9 +354,9 @@ class Questions:
 
 
 def _answer(kind: str, text: str, hard: int, wanted: int) -> SolverAnswer:
-    """Return the answer to a question, given as z3 writes conditions.
+    """Return z3's answer to a question, given as text in z3's format; no values if there are none.
 
-    Of its conditions the first ones are `hard`, the next ones `wanted`, and the others soft.
+    Of its conditions the first are `hard`, the next `wanted`, and the others soft.
     """
     started, context = time.process_time(), z3.Context()
     conditions = [*z3.parse_smt2_string(text, ctx=context)]

@@ -67,7 +67,7 @@ class PairRecords:
         """Return the records with `new` records, by their positions."""
         return replace(self, rows=tuple(new.get(at, row) for at, row in enumerate(self.rows)))
 
-    def holding(self, values: Mapping[Hashable, Any], places: Iterable[int]) -> PairRecords:
+    def with_values(self, values: Mapping[Hashable, Any], places: Iterable[int]) -> PairRecords:
         """Return the records with other values, by field, in the records at some positions."""
 
         def held(row: Any) -> Any:
@@ -76,7 +76,10 @@ class PairRecords:
         return self.with_rows({at: held(self.rows[at]) for at in places})
 
     def pair(self, like: Pair, relation: Relation) -> Pair | None:
-        """Return the records as a pair like the given one; None if they make no neighbours."""
+        """Return the records as a pair like a given one; None if they make no neighbours.
+
+        None also if a dataset of this type cannot hold them.
+        """
         try:
             d1 = rebuild(like.d1, self.rows[: self.of_d1])
             d2 = rebuild(like.d2, self.rows[self.of_d1 :])
@@ -89,11 +92,11 @@ class PairRecords:
 
 
 def shrink_records(pair: Pair, relation: Relation, breaks: Breaks, *, mixes: bool = True) -> Pair:
-    """Call `breaks` on ever smaller pairs, and return the smallest that breaks the claim.
+    """Call `breaks` on ever smaller pairs; return the smallest that breaks the claim, or `pair`.
 
-    Records are left out and simplified. It is the pair itself if no smaller one breaks the claim.
-    ``breaks(pair)`` may raise OutOfTime, which ends the search. `mixes` is whether records of
-    several fields may become records that no dataset holds; then whole columns get one value first.
+    Records are left out and simplified. If ``breaks(pair)`` raises OutOfTime, the search ends.
+    `mixes` is whether records of several fields may become records that no dataset holds; then
+    whole columns get one value first.
     """
     seen: set[Hashable] = set()
     columns: Columns = {}
@@ -119,7 +122,10 @@ def shrink_records(pair: Pair, relation: Relation, breaks: Breaks, *, mixes: boo
 def _smaller_records(
     records: PairRecords, relation: Relation, columns: Columns
 ) -> Iterator[PairRecords]:
-    """Yield smaller records of neighbours, much smaller ones first; nothing of other relations."""
+    """Yield smaller records, much smaller ones first; nothing for other relations than of records.
+
+    Answers of queries become simpler, too.
+    """
     if relation.of is Queries:  # the order matters, and the length is part of the claim
         yield from _simpler_answers(records)
     if not isinstance(relation, OfRecords):
@@ -150,7 +156,7 @@ def _with_constant_columns(records: PairRecords, columns: Columns) -> Iterator[P
     now = columns_of(records.rows) if len(columns) > 1 else {}
     for names in _halves([name for name, values in now.items() if len(values) > 1]):
         new = {name: simplest_value(list(columns[name].values())) for name in names}
-        yield records.holding(new, range(len(records.rows)))
+        yield records.with_values(new, range(len(records.rows)))
 
 
 def _with_simpler_values(records: PairRecords, columns: Columns) -> Iterator[PairRecords]:
@@ -175,7 +181,7 @@ def _with_simpler_values(records: PairRecords, columns: Columns) -> Iterator[Pai
         if content not in known:
             known[content] = simpler_values(value, columns[name].values())
         for new in known[content]:
-            yield records.holding({name: new}, places)
+            yield records.with_values({name: new}, places)
 
 
 def _simpler_answers(records: PairRecords) -> Iterator[PairRecords]:
@@ -214,7 +220,7 @@ def simpler_values(value: Any, seen: Collection[Any]) -> list[Any]:
 
 
 def simplest_value(values: Sequence[Any]) -> Any:
-    """Return the simplest of some values: a number or a text if there is one, else the first."""
+    """Return the simplest number among the values, else the shortest text, else the first."""
     numbers = [v for v in values if type(v) in (int, float) and _is_finite(v)]
     texts = [v for v in values if type(v) is str]
     if numbers:

@@ -33,7 +33,7 @@ EVERYTHING: Range = (-LARGEST_NUMBER, LARGEST_NUMBER)
 
 
 def number_in(values: Values, variable: Any) -> Fraction:
-    """Return the number of a variable, rounded if it is irrational; 0 if it may be any."""
+    """Return the number that z3 found for a variable; 0 if it left the variable open."""
     return Fraction(values.get(str(variable), 0))
 
 
@@ -50,25 +50,25 @@ class Variable:
     range: Range
 
     @property
-    def known(self) -> Any:
-        """The condition of having the value that it has."""
+    def kept_condition(self) -> Any:
+        """The condition that the variable keeps its present value."""
         return self.formula == literal(self.value)
 
     def conditions(self) -> Iterator[Any]:
-        """Yield the conditions of being in its range: none of truths."""
+        """Yield the conditions that a number stays in its range; none for truths."""
         if not isinstance(self.value, bool):
             low, high = map(type(self.value), self.range)
             yield self.formula >= literal(low)
             yield self.formula <= literal(high)
 
     def stand_in(self, trace: Trace) -> Any:
-        """Return a stand-in with its value, whose decisions are noted in a trace."""
+        """Return a stand-in with this value, whose decisions are noted in a trace."""
         if isinstance(self.value, bool):
             return Truth(trace, self.value, self.formula)
         return number(trace, self.value, self.formula)
 
     def value_in(self, values: Values) -> Any:
-        """Return its value in an answer of z3."""
+        """Return the variable's value in an answer of z3; False or 0 if z3 left it open."""
         if isinstance(self.value, bool):
             return values.get(str(self.formula), False)
         return type(self.value)(number_in(values, self.formula))
@@ -86,7 +86,10 @@ class Variables:
         self.all: list[Variable] = []
 
     def new(self, value: Any, among: Range = EVERYTHING) -> Variable | None:
-        """Return a new variable for a value; None for types that z3 has no sort for."""
+        """Append a new variable for a value to `all`, and return it.
+
+        None for other types than bool, int and float, and for NaN and infinities.
+        """
         value = value.item() if isinstance(value, np.generic) else value
         if type(value) not in (bool, int, float) or not math.isfinite(value):
             return None
@@ -121,7 +124,7 @@ class Stage:
 
     `facts` are conditions of z3: that D and D' are neighbours, that parameters are inside of
     `ranges`, and that those `decided` keep these values. The records of a `generated` pair are no
-    variables. Raises StagingError where an input is of a type that cannot hold stand-ins.
+    variables.
     """
 
     def __init__(
@@ -149,9 +152,9 @@ class Stage:
         self.facts += [self.params[name].formula == literal(v) for name, v in decided.items()]
 
     @property
-    def known(self) -> list[Any]:
-        """The conditions that variables have the values that they have."""
-        return [variable.known for variable in self._all]
+    def kept_conditions(self) -> list[Any]:
+        """The conditions that variables keep their present values."""
+        return [variable.kept_condition for variable in self._all]
 
     def params_in(self, formula: Any, answered: Values) -> dict[str, Any]:
         """Return the values in an answer of those parameters that a formula depends on."""
@@ -172,7 +175,7 @@ class Stage:
         ]
 
     def _neighbours(self) -> Iterator[Any]:
-        """Yield the conditions for vectors of answers to be neighbours; none of other inputs."""
+        """Yield the conditions for vectors of answers to be neighbours; none for other inputs."""
         if not _is_of_queries(self._relation):
             return
         sides = (
@@ -188,15 +191,15 @@ class Stage:
             yield z3.AtMost(*moved, 1)
 
     def d1(self, trace: Trace) -> Any:
-        """Return stand-ins for D, whose decisions are noted in a trace."""
+        """Return stand-ins for D that note decisions in a trace; StagingError for unfit types."""
         return self._stand_in(trace, self.pair.d1, self._d1)
 
     def d2(self, trace: Trace) -> Any:
-        """Return stand-ins for D', whose decisions are noted in a trace."""
+        """Return stand-ins for D' that note decisions in a trace; StagingError for unfit types."""
         return self._stand_in(trace, self.pair.d2, self._d2)
 
     def _stand_in(self, trace: Trace, like: Any, rows: list[VariableRecord]) -> Any:
-        """Return stand-ins for an input `like` the given one, with those for its parameters."""
+        """Return stand-ins for an input and its parameters; `rows` are its records."""
         data = like
         if self._generated is None:
             values = [record.with_values(lambda one: one.stand_in(trace)) for record in rows]
@@ -205,7 +208,11 @@ class Stage:
         return WithParams(data, {**self.pair.params, **params}) if self.pair.params else data
 
     def answer(self, answered: Values) -> Pair | None:
-        """Return the pair of an answer; None if it is no pair of neighbours, or not drawn so."""
+        """Return the pair that z3's values make; None if the values do not fit.
+
+        That is: D and D' are no neighbours, a dataset cannot hold them, or the strategy does not
+        yield them.
+        """
         values = {str(one.formula): one.value_in(answered) for one in self._all}
 
         def value_of(variable: Variable) -> Any:
@@ -226,9 +233,9 @@ class Stage:
             return None
 
     def _draw_with(self, params: Mapping[str, Any]) -> Pair | None:
-        """Draw the pair with other parameters; None if the strategies do not yield it.
+        """Remake the pair with other parameters; None if the strategies do not yield it.
 
-        The choices that the parameters were drawn by are looked for from the end.
+        The choices that made the parameters are looked for from the end.
         """
         assert self._generated is not None
         drawn = self._generated.find_draw(self.pair)
@@ -271,7 +278,7 @@ def _plain_records(data: Any) -> list[VariableRecord]:
 
 
 def _assemble(like: Any, values: list[Any]) -> Any:
-    """Return a dataset of the type of another one that holds stand-ins; raise StagingError."""
+    """Return a dataset of stand-ins of the type of another; StagingError if none can hold them."""
     if not kind_of(like):
         return values[0]
     if type(like) in (list, tuple):

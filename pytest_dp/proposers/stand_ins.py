@@ -42,7 +42,7 @@ def plain_value(value: Any) -> Any:
 
 
 def term(value: Any) -> Any:
-    """Return a number or a stand-in as a term of z3; None of other objects, and if not finite."""
+    """Return a number or a stand-in as a term of z3; None for other objects, NaN and infinities."""
     if is_stand_in(value):
         return value.term
     value = value.item() if isinstance(value, np.generic) else value
@@ -54,42 +54,42 @@ def term(value: Any) -> Any:
 
 
 def number(trace: Trace, value: Any, formula: Any) -> Any:
-    """Return a number with its formula as a stand-in; numbers that are not finite unchanged."""
+    """Return a finite number with its formula as a stand-in; other objects unchanged."""
     value = value.item() if isinstance(value, np.generic) else value
     finite = isinstance(value, int) or (isinstance(value, float) and math.isfinite(value))
     return Number(trace, value, formula) if finite else value
 
 
-def _of_floats(a: Any, b: Any) -> bool:
+def _is_any_real(a: Any, b: Any) -> bool:
     """Return whether one of two terms is a real number."""
     return bool(z3.is_real(a) or z3.is_real(b))
 
 
-def _real(a: Any) -> Any:
+def _to_real(a: Any) -> Any:
     """Return a term as a real number of z3."""
     return a if z3.is_real(a) else z3.ToReal(a)
 
 
 def _quotient(a: Any, b: Any) -> Any:
-    """Return the floor of a quotient by a number above 0; None by any other."""
+    """Return the floor of a quotient by a constant above 0; None for any other divisor."""
     if not (z3.is_int_value(b) or z3.is_rational_value(b)) or not z3.is_true(z3.simplify(b > 0)):
         return None
-    return z3.ToReal(z3.ToInt(_real(a) / _real(b))) if _of_floats(a, b) else a / b
+    return z3.ToReal(z3.ToInt(_to_real(a) / _to_real(b))) if _is_any_real(a, b) else a / b
 
 
 def _remainder(a: Any, b: Any) -> Any:
-    """Return the remainder of a division by a number above 0; None by any other."""
+    """Return the remainder of a division by a constant above 0; None for any other divisor."""
     quotient = _quotient(a, b)
     if quotient is None:
         return None
-    return a - b * quotient if _of_floats(a, b) else a % b
+    return a - b * quotient if _is_any_real(a, b) else a % b
 
 
 _ARITHMETIC: dict[str, tuple[Operator, Operator]] = {
     "add": (operator.add, operator.add),
     "sub": (operator.sub, operator.sub),
     "mul": (operator.mul, operator.mul),
-    "truediv": (operator.truediv, lambda a, b: _real(a) / _real(b)),
+    "truediv": (operator.truediv, lambda a, b: _to_real(a) / _to_real(b)),
     "floordiv": (operator.floordiv, _quotient),
     "mod": (operator.mod, _remainder),
     "pow": (operator.pow, lambda a, b: a * a if b.eq(z3.IntVal(2)) else None),
@@ -98,7 +98,7 @@ _ARITHMETIC: dict[str, tuple[Operator, Operator]] = {
 
 
 class StandIn:
-    """A stand-in for a number or a truth. A copy is the same one, and a pickle is its value."""
+    """A stand-in for a number or a truth: a value and a z3 formula. A pickle is the value alone."""
 
     __array_priority__ = 1000
     trace: Trace
@@ -113,16 +113,16 @@ class StandIn:
         """The formula as a number of z3: truths are 0 or 1."""
         raise NotImplementedError
 
-    def concrete(self, what: str) -> Any:
-        """Return the value, noting in the trace for which reason the formula is lost."""
+    def to_plain(self, what: str) -> Any:
+        """Note in the trace that the formula is lost, for the reason `what`; return the value."""
         self.trace.note(what)
         return self.value
 
     def combine(self, other: Any, name: str, *, left: bool) -> Any:
-        """Return the result of an operator, as a stand-in if it has a formula, else plain.
+        """Return the result of the operator `name`, as a stand-in; plain if it has no formula.
 
-        `name` is that of the operator; `left` whether this stand-in is its left operand.
-        NotImplemented where the other operand is no number.
+        `left` is whether this stand-in is the left operand. Notes in the trace lost formulas, and
+        that divisors are not 0. NotImplemented if the other operand is no number.
         """
         if not _is_number(other):
             return NotImplemented
@@ -141,7 +141,10 @@ class StandIn:
         return number(self.trace, value, formula)
 
     def compare_with(self, other: Any, by: Operator) -> Any:
-        """Return the truth of a comparison as a stand-in; NotImplemented of other objects."""
+        """Return the truth of a comparison as a stand-in, plain if it has no formula.
+
+        NotImplemented if the other object is no number.
+        """
         if not _is_number(other):
             return NotImplemented
         held, other_term = bool(by(self.value, plain_value(other))), term(other)
@@ -162,13 +165,13 @@ class StandIn:
         return hash(self.value)
 
     def __float__(self) -> float:
-        return float(self.concrete("float(...) in compiled code"))
+        return float(self.to_plain("float(...) in compiled code"))
 
     def __int__(self) -> int:
-        return int(self.concrete("int(...) in compiled code"))
+        return int(self.to_plain("int(...) in compiled code"))
 
     def __index__(self) -> int:
-        return operator.index(self.concrete("an index"))
+        return operator.index(self.to_plain("an index"))
 
     def __repr__(self) -> str:
         return repr(self.value)
@@ -177,11 +180,14 @@ class StandIn:
         return format(self.value, how)
 
     def __getattr__(self, name: str) -> Any:
-        """Return attributes of the value; functions that numpy looks for make it plain."""
+        """Return an attribute of the value, or a function for numpy that makes it plain.
+
+        Raises AttributeError for special names.
+        """
         if name.startswith("__"):
             raise AttributeError(name)
         if isinstance(getattr(np, name, None), np.ufunc) and not hasattr(self.value, name):
-            return lambda *args: getattr(np, name)(self.concrete(f"np.{name}"), *args).item()
+            return lambda *args: getattr(np, name)(self.to_plain(f"np.{name}"), *args).item()
         return getattr(self.value, name)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
@@ -211,7 +217,7 @@ class Number(StandIn):
 
     def __init__(self, trace: Trace, value: Any, formula: Any) -> None:
         self.trace, self.value = trace, value
-        self._formula = _real(formula) if isinstance(value, float) else formula
+        self._formula = _to_real(formula) if isinstance(value, float) else formula
 
     @property
     def term(self) -> Any:
@@ -246,7 +252,7 @@ class Number(StandIn):
     def __round__(self, digits: int | None = None) -> Any:
         if digits is None:
             return self._round(round(self.value), lambda x: z3.ToInt(x + z3.Q(1, 2)))
-        return round(self.concrete("round(...) to digits"), digits)
+        return round(self.to_plain("round(...) to digits"), digits)
 
 
 class Truth(StandIn):
@@ -288,7 +294,7 @@ CONVERSIONS = {"float": StandsFor.of(float), "int": StandsFor.of(int)}
 
 
 def parts_of_output(data: Any, depth: int = MAX_DEPTH) -> Iterator[Any]:
-    """Yield single values inside of lists, tuples, dicts and arrays, in order."""
+    """Yield the values inside of lists, tuples, dicts and arrays, down to `depth` levels."""
     if depth and not is_stand_in(data) and isinstance(data, list | tuple | dict | np.ndarray):
         values = data.values() if isinstance(data, dict) else data
         for value in np.ravel(data).tolist() if isinstance(data, np.ndarray) else values:
@@ -298,14 +304,14 @@ def parts_of_output(data: Any, depth: int = MAX_DEPTH) -> Iterator[Any]:
 
 
 def find_stand_in(data: Any) -> Any:
-    """Return the first stand-in inside of an object; None if there is none."""
+    """Return the first stand-in inside of an object; None if none is found."""
     if isinstance(data, np.ndarray) and data.dtype != object:
         return None
     return next(filter(is_stand_in, parts_of_output(data)), None)
 
 
 def plain_values(data: Any) -> Any:
-    """Return an array or a list with plain values in place of stand-ins."""
+    """Return an object with plain values in place of stand-ins; tuples become lists."""
     if isinstance(data, np.ndarray):
         return np.array([plain_value(value) for value in data.flat]).reshape(data.shape)
     if isinstance(data, list | tuple) and not is_stand_in(data):
@@ -314,7 +320,7 @@ def plain_values(data: Any) -> Any:
 
 
 def _keeping_stand_ins(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that makes arrays, which makes arrays of objects of stand-ins."""
+    """Wrap a function that makes arrays: data with stand-ins gives arrays of objects."""
 
     @functools.wraps(function)
     def make(data: Any, dtype: Any = None, *args: Any, **keywords: Any) -> Any:

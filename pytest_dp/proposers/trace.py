@@ -89,11 +89,11 @@ class Branch:
 
 
 class Trace:
-    """A run on stand-ins.
+    """A record of a run on stand-ins, for z3.
 
-    `branches` are its decisions in order. `facts` are conditions without which formulas would not
-    be what they are, each behind so many branches. `scales` are those of its noise, as far as they
-    depend on the inputs. `concrete` counts what turned stand-ins into plain values.
+    `branches` are its decisions in order. `facts` are conditions that formulas rest on, each behind
+    a number of branches. `scales` are those of its noise that depend on the inputs. `concrete`
+    counts what turned stand-ins into plain values.
     """
 
     def __init__(self) -> None:
@@ -110,7 +110,7 @@ class Trace:
         return held
 
     def note_released(self, condition: Any, held: bool) -> None:
-        """Note a comparison that is part of the output."""
+        """Append a comparison that is part of the output to `branches`."""
         self._note(Instruction(), condition, held)
 
     def _note(self, place: Instruction, condition: Any, held: bool) -> None:
@@ -118,7 +118,7 @@ class Trace:
         self._numbers[place] += 1
 
     def assume(self, fact: Any) -> None:
-        """Note a condition that later formulas rest on."""
+        """Append a condition that later formulas rest on to `facts`."""
         self.facts.append((len(self.branches), fact))
 
     def note(self, what: str) -> None:
@@ -141,9 +141,9 @@ def _place(frame: types.FrameType | None) -> Instruction:
 
 
 class Centred(Instrument):
-    """Answers draws by the centres of their laws, where these have one; else by plain draws.
+    """An instrument that answers draws by the centres of their laws; without one, seeded draws.
 
-    The same draws have the same answers on every input, up to scale and location.
+    Equal draws have equal answers on every input, up to scale and location.
     """
 
     words = bytes(32)
@@ -153,21 +153,21 @@ class Centred(Instrument):
         self._trace = trace
 
     def other(self, source: Any, name: str) -> Any:
-        """Return an attribute that does not draw, of a plain generator."""
+        """Return an attribute, which does not draw, of a seeded generator."""
         return getattr(self.real_generator(source.kind), name)
 
     def draw(self, request: Request) -> Any:
-        """Return the centre of the law, or a plain draw of laws that have none."""
+        """Return the centre of the law; a seeded draw if the law has none."""
         try:
             centre = self._centre(request)
         except (TypeError, ValueError, AttributeError):
             centre = None
-        return self._plainly(request) if centre is None else centre
+        return self._draw_plainly(request) if centre is None else centre
 
     def _centre(self, request: Request) -> Any:
-        """Return the centre of the law in the shape of the draw, and note its scales.
+        """Return the centre of the law in the shape of the draw, and note its scales in the trace.
 
-        None if the law has no centre.
+        None if the law has no centre, or the draw writes into an array.
         """
         standard_of = draw_kind_of(request).standard
         if standard_of is None or request.arguments.get("out") is not None:
@@ -184,8 +184,8 @@ class Centred(Instrument):
             return location + scale * middle
         return np.asarray(location + np.multiply(scale, np.full(shape, middle)))
 
-    def _plainly(self, request: Request) -> Any:
-        """Return a plain draw, of plain values in place of stand-ins; note the latter."""
+    def _draw_plainly(self, request: Request) -> Any:
+        """Return a seeded draw; stand-ins in it become plain values, which the trace notes."""
         given = [*request.args, *request.keywords.values()]
         found = find_stand_in(given)
         if found is not None and request.method != "shuffle":  # which only moves them
@@ -200,7 +200,8 @@ class Centred(Instrument):
 def trace_run(call: Call, data_of: Callable[[Trace], Any], deadline: Deadline) -> Trace | None:
     """Run a copy of the mechanism on stand-ins; return its trace, None if it could not be run.
 
-    `data_of` makes the stand-in of the input. A run that raises has a trace up to there.
+    `data_of` makes the stand-in of the input, and may raise StagingError. A run that raises has a
+    trace up to there, unless the mechanism is vectorised.
     """
     trace = Trace()
     instrument = Centred(trace)

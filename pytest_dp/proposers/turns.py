@@ -49,7 +49,7 @@ LARGEST_ANSWER = 1_000_000
 """Answers of queries are tried up to this number."""
 
 
-def pairs_around_turns(
+def pairs_at_new_branches(
     source: PairSource,
     promise: Promise,
     call: Call,
@@ -58,8 +58,8 @@ def pairs_around_turns(
 ) -> Iterator[Pair]:
     """Run the mechanism; yield pairs around inputs that take new branches of the code.
 
-    Pairs around some drawn inputs follow, where the claim has no strategy. Nothing for claims about
-    stated pairs, or about values.
+    Pairs around some drawn inputs follow, where the claim has no strategy. Nothing for stated
+    pairs, for `values`, and for relations by functions. Raises OutOfTime if runs are slow.
     """
     inputs, relation = promise.inputs, promise.relation
     if relation is None:
@@ -100,7 +100,7 @@ def pairs_around_turns(
 
 
 def _vectors(lengths: Sequence[int]) -> st.SearchStrategy[list[int]]:
-    """Return a strategy of answers of counting queries, as many as any of the lengths."""
+    """Return a strategy of answers of counting queries, whose number is one of the lengths."""
     numbers = st.integers(0, LARGEST_ANSWER)
     return st.one_of(*(st.lists(numbers, min_size=n, max_size=n) for n in lengths))
 
@@ -155,7 +155,7 @@ def _rebuild_or_reject(like: Any, records: Records) -> Any:
 
 
 def _put_first(rows: Records, base: Records) -> Records:
-    """Return as many records as before, the first of which are new."""
+    """Return `base` with its first records replaced by `rows`; its length stays."""
     return [*rows, *base[len(rows) :]][: len(base)]
 
 
@@ -185,7 +185,10 @@ def _records_like(
 
 
 def _values_like(known: list[Any], constants: Sequence[Any]) -> st.SearchStrategy[Any]:
-    """Return a strategy of values of a field: those known, constants, numbers between them."""
+    """Return a strategy of values of a field: those known, constants, numbers between them.
+
+    Flags (0 and 1) and values other than numbers and texts stay among those known.
+    """
     if all(isinstance(value, str) for value in known):
         texts = [value for value in constants if isinstance(value, str)]
         around = [text for value in texts for text in (f"{value}x", f"x{value}")]
@@ -211,7 +214,10 @@ _PRINTABLE = st.characters(min_codepoint=32, max_codepoint=126)
 
 
 def matching_texts(mechanism: Any, params: dict[str, Any], seed: int) -> list[str]:
-    """Return a few texts for each regular expression that a mechanism reaches, short ones first."""
+    """Return up to 12 texts for each regular expression that a mechanism reaches.
+
+    Those of each expression are sorted by length. Expressions that cannot be sampled are left out.
+    """
     found: list[str] = []
     for pattern in islice(dict.fromkeys(reachable_patterns(mechanism, params)), MAX_PATTERNS):
         try:

@@ -162,7 +162,7 @@ def test_a_failure_inside_leaves_the_violation_as_it_is(monkeypatch):
     def fails(*_):
         raise ValueError
 
-    monkeypatch.setattr("pytest_dp.explain.runs.PairRuns.both", fails)
+    monkeypatch.setattr("pytest_dp.explain.runs.PairRuns.run_both", fails)
     bare = audit(half_the_noise, **claim)
     assert (bare.blame, bare.verdict, bare.e_value) == ((), "violated", whole.e_value)
 
@@ -220,6 +220,6 @@ def test_a_value_that_comes_too_often_is_counted_with_room_for_chance(monkeypatc
     def count(runs, outcomes, many):
         yield 0, (("output",), (("bool", True),)), round(share * many), many // 2
 
-    monkeypatch.setattr("pytest_dp.explain.counted._count", count)
+    monkeypatch.setattr("pytest_dp.explain.counted._count_outcomes", count)
     blame = look(coin, claim=ApproximateDP(0.2))
     assert ("too far apart" in [one.kind for one in blame]) is is_told

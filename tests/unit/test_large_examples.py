@@ -15,7 +15,7 @@ from pytest_dp.claiming.claim import expand
 from pytest_dp.data import key, records_of
 from pytest_dp.data.conversion import length, select_rows
 from pytest_dp.data.record_pool import ThinPool
-from pytest_dp.pairs.large import KEPT_ROWS, kept_rows
+from pytest_dp.pairs.large import KEPT_ROWS, choose_rows
 
 ROWS = 5_000
 AGES = np.random.default_rng(0).integers(18, 91, ROWS)
@@ -36,7 +36,7 @@ each_dataset = pytest.mark.parametrize("data", DATASETS.values(), ids=DATASETS)
 
 @each_dataset
 def test_kept_rows_have_the_extremes_of_each_column_and_each_category(data):
-    few = records_of(select_rows(data, kept_rows(data)))
+    few = records_of(select_rows(data, choose_rows(data)))
     assert len(few) == KEPT_ROWS
     whole, kept = pd.DataFrame(records_of(data)), pd.DataFrame(few)
     for at in whole:
@@ -51,12 +51,12 @@ def test_a_row_of_each_type_and_an_absent_field_is_kept():
     data = [{"age": 1.5, "note": "x"} for _ in range(ROWS)]
     data[3_000] = {"age": None, "note": "x"}
     data[4_000] = {"age": 2.5}
-    assert {3_000, 4_000} <= set(kept_rows(data))
+    assert {3_000, 4_000} <= set(choose_rows(data))
 
 
 @each_dataset
 def test_positions_give_the_dataset_that_rows_one_by_one_give(data):
-    kept = kept_rows(data)
+    kept = choose_rows(data)
     pool = ThinPool([data], [kept])
     positions = pool.given[0]
     read = [at for at in positions if at not in pool.gaps]

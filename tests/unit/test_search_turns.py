@@ -24,7 +24,7 @@ from pytest_dp.data.relations import AddRemoveOne, Pair
 from pytest_dp.pairs import make_pair_source, resolve_promise
 from pytest_dp.proposers import compared_values, widen_source
 from pytest_dp.proposers.interesting_values import constants_of, far_values, missing_values
-from pytest_dp.proposers.turns import datasets_like, pairs_around_turns
+from pytest_dp.proposers.turns import datasets_like, pairs_at_new_branches
 from pytest_dp.running.calling import prepare
 
 ADD = AddRemoveOne()
@@ -55,7 +55,7 @@ def found_for(mechanism, seed=1, **promise) -> Iterator[Pair]:
     call, settings = prepare(mechanism, claim.arguments), Settings(seed=seed)
     source = make_pair_source(claim, seed, "inputs")
     known = compared_values(call, claim.promise, settings)
-    return pairs_around_turns(source, claim.promise, call, seed, lambda: known)
+    return pairs_at_new_branches(source, claim.promise, call, seed, lambda: known)
 
 
 def test_a_total_that_no_example_has_is_reached():
