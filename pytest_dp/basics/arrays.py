@@ -21,7 +21,11 @@ _IMMUTABLE = frozenset([int, float, str, bool, bytes, type(None), object])
 
 
 def join_outputs(parts: Sequence[Outputs]) -> Outputs:
-    """Join the outputs of several parts: to an array if all parts are arrays, else to a list."""
+    """Join the outputs of several parts of the runs, in order.
+
+    Returns a single part as it is, an array if all parts are arrays with the same row shape and
+    kind of dtype, else a list.
+    """
     if len(parts) == 1:
         return parts[0]
     arrays = [part for part in parts if isinstance(part, np.ndarray)]
@@ -32,10 +36,7 @@ def join_outputs(parts: Sequence[Outputs]) -> Outputs:
 
 
 def copy_data(data: Any) -> Any:
-    """Return a copy of data, in which changes leave the original as it is.
-
-    Returns the object itself if it cannot be copied, such as one that holds a lock or a file.
-    """
+    """Return a deep copy of data; the data themselves if copying raises, as for locks and files."""
     kind = type(data)
     if kind in _IMMUTABLE:
         return data

@@ -7,14 +7,14 @@ from bisect import bisect_left
 from collections.abc import Callable
 
 MAX_EXCESS = 60.0
-"""Nats above a claim at which the search for a loss ends. Derived: no number of samples shows that
-an event is 1e26 times as likely."""
+"""Nats above a claim at which a search ends: no samples show an event 1e26 times as likely."""
 
 
 def smallest_loss(is_caught: Callable[[float], bool], eps: float) -> float:
-    """Return the smallest loss above eps, in nats, that is `caught`; infinite if no loss is.
+    """Return the smallest loss above `eps`, in nats, at which `is_caught` is true.
 
-    Its relative error is 1e-4.
+    Its relative error is 1e-4. Returns infinity if `is_caught` is false up to `MAX_EXCESS` above
+    eps.
     """
     return smallest(is_caught, eps, eps + 1.0, eps + MAX_EXCESS)
 
@@ -26,10 +26,10 @@ def smallest(
     limit: float,
     relative: float = 1e-4,
 ) -> float:
-    """Return the smallest number above `low` that is `caught`, with a relative error of 1e-4.
+    """Return the smallest number above `low` at which `is_caught` is true, with a `relative` error.
 
-    The search goes up to `high`, then twice as far each time. Returns infinity if no number is
-    caught once it is beyond `limit`.
+    `is_caught` has to be false first, then true. The search tries `high`, then twice as much each
+    time. Returns infinity if `is_caught` is false at a number above `limit`.
     """
     while not is_caught(high):
         if high > limit:
@@ -45,10 +45,11 @@ def bracket(
     width: float = 0.0,
     relative: float = 0.0,
 ) -> tuple[float, float]:
-    """Return an interval at whose lower end `holds` is false, and at whose upper end it is true.
+    """Halve the interval (low, high) around the point where `holds` turns true, and return it.
 
-    The interval (low, high) is halved until its width is at most `width` plus the share `relative`
-    of its upper end. `holds` has to be false first, then true, and true at `high`.
+    Its final width is at most `width` plus the share `relative` of its upper end; one of the two
+    has to be positive. `holds` has to be false first, then true; true at `high` is taken for
+    granted.
     """
     while high - low > width + relative * high:
         middle = (low + high) / 2
@@ -57,5 +58,8 @@ def bracket(
 
 
 def first_where(holds: Callable[[int], bool], low: int, high: int) -> int:
-    """Return the first integer in [low, high] where `holds` turns to true; high if none does."""
+    """Return the first integer in [low, high) at which `holds` is true; `high` if there is none.
+
+    `holds` has to be false first, then true.
+    """
     return low + bisect_left(range(low, high), True, key=holds)

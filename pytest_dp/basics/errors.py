@@ -1,8 +1,7 @@
 """Everything pytest-dp raises on purpose, in one tree, and faults of its own.
 
-Work that no verdict needs, such as looking for lines that leak, goes on or is left out whatever is
-raised in it. What users' code raises there is expected; a fault of this package is noted, so that
-the result names it, and is raised where its own tests run.
+In work that no verdict needs, errors of users' code are expected. A fault of this package is noted,
+so that the result names it, and is raised in the package's own tests.
 """
 
 from __future__ import annotations
@@ -78,21 +77,18 @@ class InconclusiveWarning(UserWarning):
 
 
 def invalid(name: str, value: object, allowed: str) -> ClaimError:
-    """Return the error for an invalid value of a keyword, with a sentence on allowed values."""
+    """Return a ClaimError on an invalid value of a keyword; `allowed` says which are valid."""
     return ClaimError(f"Invalid {name}={on_one_line(value, 200)}. {allowed}")
 
 
 def did_you_mean(asked: object, known: Iterable[str], most: int = 1) -> str:
-    """Return a question that names the closest of some names; empty if none is close."""
+    """Return ``Did you mean 'x'?`` with up to `most` similar names; empty if none is similar."""
     close = difflib.get_close_matches(str(asked), known, most)
     return f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
 
 
 def is_own(error: BaseException) -> bool:
-    """Return whether an error was raised in a line of this package, not in code that it calls.
-
-    An attribute that an object of somebody else lacks is no fault of the line that asks for it.
-    """
+    """Return whether an error comes from a line of this package, not from code that it calls."""
     if getattr(error, "obj", None) is not None and isinstance(error, AttributeError):
         asked = error.obj if isinstance(error.obj, type | ModuleType) else type(error.obj)
         if root_of(getattr(asked, "__module__", asked.__name__)) != "pytest_dp":
@@ -104,7 +100,10 @@ def is_own(error: BaseException) -> bool:
 
 
 def note_fault(error: Exception, work: str) -> None:
-    """Note an error that a line of this package raised in some work, or raise it in tests."""
+    """Note an error in some `work` for the report if it is a fault of this package; else ignore it.
+
+    Raises the fault instead if the environment variable `RAISING` is set, as in tests.
+    """
     if is_own(error):
         if RAISING in os.environ:
             raise error
@@ -112,7 +111,10 @@ def note_fault(error: Exception, work: str) -> None:
 
 
 def describe_error(error: Exception, work: str) -> str:
-    """Return a sentence on an error: its type, what it says, and the last line that led to it."""
+    """Return a sentence that `work` failed, with the error's type, message and innermost line.
+
+    The line is left out if there is no traceback. A fault of this package asks for a report of it.
+    """
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
@@ -127,7 +129,7 @@ def describe_error(error: Exception, work: str) -> str:
 
 @contextmanager
 def noting_faults(work: str) -> Iterator[None]:
-    """End the block silently where users' code raises in it; note faults of this package."""
+    """Suppress each Exception of the block; pass it to `note_fault`, which may raise it."""
     try:
         yield
     except Exception as error:
@@ -135,7 +137,7 @@ def noting_faults(work: str) -> Iterator[None]:
 
 
 def pop_noted() -> tuple[str, ...]:
-    """Forget the faults that were noted, and return their descriptions, each once."""
+    """Return the descriptions of the noted faults, each once, and forget them."""
     found = tuple(dict.fromkeys(_noted))
     _noted.clear()
     return found

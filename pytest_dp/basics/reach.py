@@ -1,7 +1,4 @@
-"""Objects that a mechanism can reach: closures, defaults, global variables, attributes, members.
-
-No code of the project is run to find them.
-"""
+"""Objects that a mechanism can reach: closures, defaults, globals, members. No user code is run."""
 
 from __future__ import annotations
 
@@ -23,11 +20,9 @@ from pytest_dp.basics.errors import noting_faults
 from pytest_dp.basics.whose_code import is_installed, is_library, is_project_file, root_of
 
 MAX_LOOKED_INTO = 64
-"""First members of a container that are yielded, numbers and texts too. More take longer; with
-fewer, constants in a list are not seen."""
+"""First members of a container that are yielded. Fewer: constants in a list are not seen."""
 MAX_MEMBERS = 1_000
-"""Members of a container that are yielded if they are no numbers or texts. More take longer; with
-fewer, objects far back are not seen."""
+"""Members yielded if they are no numbers or texts. Fewer: objects far back are not seen."""
 
 GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
 _IMPORTS = dis.opmap["IMPORT_NAME"]
@@ -37,10 +32,10 @@ _VALUES = (str, bytes, bool, int, float, complex, np.generic, type(None))
 def reach(*roots: tuple[Any, str], foreign: bool = False) -> Iterator[tuple[Any, str]]:
     """Yield the objects that roots reach, nearest first, with places: ``"the variable LIMIT"``.
 
-    The roots are mechanisms and arguments, with their places. An object is yielded once, a number
-    or text as often as it is found. The order is the same in every process. With `foreign`, objects
-    of installed packages are yielded too, last and not as many. An error of a computed attribute
-    ends the search in its object.
+    Roots are mechanisms and arguments, with their places; they come first. Objects are yielded
+    once, numbers and texts as often as they are found, in the same order in every process. Objects
+    of installed packages are left out; with `foreign`, some 500 come last. The search ends after
+    some 5,000 others. An error in an object ends the search inside of that object.
     """
     seen: dict[int, Any] = {}  # objects are held, so that no id is used twice
     homes = {root_of(_module_name_of(_unwrap(root))) for root, _ in roots}
@@ -69,7 +64,7 @@ def _is_value(obj: Any) -> bool:
 
 
 def _unwrap(root: Any) -> Any:
-    """Return the function inside of partials and bound methods."""
+    """Return the function inside of partials and bound methods; any other object as it is."""
     while issubclass(type(root), functools.partial | types.MethodType):
         root = root.__func__ if type(root) is types.MethodType else root.func
     return root
@@ -83,7 +78,7 @@ def _module_name_of(obj: Any) -> Any:
 
 
 def _inside(obj: Any, place: str, foreign: bool) -> Iterator[tuple[Any, str]]:
-    """Yield the objects that an object holds, with their places; none of its methods is called."""
+    """Yield the objects that an object holds, with places; nothing for modules and generators."""
     kind = type(obj)
     if issubclass(kind, (*GENERATORS, types.ModuleType)):
         return
@@ -109,14 +104,21 @@ def _inside(obj: Any, place: str, foreign: bool) -> Iterator[tuple[Any, str]]:
 
 
 def _members(values: Iterable[Any], place: str) -> Iterator[tuple[Any, str]]:
-    """Yield members of a container, with the place of the container; see `MAX_MEMBERS`."""
+    """Yield the first `MAX_MEMBERS` members of a container, each with the container's place.
+
+    Numbers and texts after the first `MAX_LOOKED_INTO` members are left out.
+    """
     for at, value in enumerate(islice(values, MAX_MEMBERS)):
         if at < MAX_LOOKED_INTO or not _is_value(value):
             yield value, place
 
 
 def _objects_of_function(function: types.FunctionType, foreign: bool) -> Iterator[tuple[Any, str]]:
-    """Yield the variables that a function uses: of closures, defaults, attributes, and globals."""
+    """Yield the values in a function's closure, defaults and attributes, and the globals it names.
+
+    Yields nothing for functions of libraries, and no globals of installed functions unless
+    `foreign`.
+    """
     if is_library(function.__module__):
         return
     code = function.__code__
@@ -140,7 +142,10 @@ def _objects_of_function(function: types.FunctionType, foreign: bool) -> Iterato
 def _objects_of_module(
     module: types.ModuleType, names: list[str], foreign: bool
 ) -> Iterator[tuple[Any, str]]:
-    """Yield the variables of these names in a module, and in those of its submodules it names."""
+    """Yield the variables with these names in a module, and in submodules that `names` has as well.
+
+    Yields nothing for libraries, or for installed packages unless `foreign`.
+    """
     if is_library(module.__name__) or (is_installed(module) and not foreign):
         return
     for name in names:
@@ -152,7 +157,7 @@ def _objects_of_module(
 
 
 def _objects_of_class(cls: type) -> Iterator[tuple[Any, str]]:
-    """Yield the members of a class and of its bases, apart from those of libraries."""
+    """Yield the members of a class and of its bases, except for classes of libraries."""
     for base in type.__getattribute__(cls, "__mro__"):
         if not is_library(base.__module__):
             for name, value in list(vars(base).items()):
@@ -161,7 +166,10 @@ def _objects_of_class(cls: type) -> Iterator[tuple[Any, str]]:
 
 
 def _objects_of_instance(instance: Any) -> Iterator[tuple[Any, str]]:
-    """Yield an object's class and attributes; of objects of libraries, generators only."""
+    """Yield an object's class, attributes and slots, and the function that it wraps.
+
+    Of objects of libraries, yields only that function and random generators among the attributes.
+    """
     cls = type(instance)
     wrapped = inspect.getattr_static(instance, "__wrapped__", None)
     if callable(wrapped):
@@ -183,7 +191,7 @@ def _objects_of_instance(instance: Any) -> Iterator[tuple[Any, str]]:
 
 
 def is_bound(cell: types.CellType) -> bool:
-    """Return whether a closure's variable has a value yet."""
+    """Return whether a variable of a closure has a value yet."""
     try:
         cell.cell_contents  # noqa: B018
     except ValueError:
@@ -192,7 +200,7 @@ def is_bound(cell: types.CellType) -> bool:
 
 
 def names_in(code: types.CodeType) -> set[str]:
-    """Return the names of globals and attributes in a function and in functions inside it."""
+    """Return the names of globals and attributes in a function's code, and in inner functions."""
     names = set(code.co_names)
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
@@ -201,7 +209,7 @@ def names_in(code: types.CodeType) -> set[str]:
 
 
 def modules_imported_in(code: types.CodeType) -> list[str]:
-    """List the modules that a function imports while it runs; relative ones with their dots."""
+    """List modules that a function and inner ones import; relative names begin with their dots."""
     names = []
     if _IMPORTS in code.co_code[::2]:
         level = 0
@@ -217,7 +225,10 @@ def modules_imported_in(code: types.CodeType) -> list[str]:
 
 
 def functions_of(*roots: Any) -> Iterator[types.FunctionType]:
-    """Yield the reachable functions of the project, including the functions of properties."""
+    """Yield the Python functions that roots reach, with getters and setters of properties.
+
+    Functions of libraries and of other installed packages are left out.
+    """
     for value, _ in reach(*((root, "") for root in roots)):
         members = [value]
         if isinstance(value, property):

@@ -1,7 +1,4 @@
-"""Objects as text, whatever their ``__repr__`` does: short, on one line, without addresses.
-
-And how many there are of something.
-"""
+"""Objects as short texts on one line, without addresses, whatever their ``__repr__`` does."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ SHORT_LENGTH = 60
 
 
 def repr_of(value: Any) -> str:
-    """Return the repr of any object; a placeholder with its type where that fails."""
+    """Return the repr of an object; ``<Type>`` if its repr raises."""
     try:
         return repr(value)
     except Exception:
@@ -25,12 +22,12 @@ def repr_of(value: Any) -> str:
 
 
 def safe_repr(value: Any) -> str:
-    """Return the repr of any object without addresses; a placeholder where the repr fails."""
+    """Return the repr of an object without memory addresses; ``<Type>`` if its repr raises."""
     return without_addresses(repr_of(value))
 
 
 def without_addresses(text: str) -> str:
-    """Return a repr without the addresses of objects, so that it is equal in every process."""
+    """Return a text without memory addresses, so that it is equal in every process."""
     return _ADDRESS.sub("", text)
 
 
@@ -38,7 +35,7 @@ _ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+")
 
 
 def on_one_line(value: Any, limit: int = 60) -> str:
-    """Return the repr of any object, cut off at `limit` characters."""
+    """Return the repr of an object, cut off at `limit` characters; the type's name if it raises."""
     try:
         return shorten_line(repr(value), limit)
     except Exception:
@@ -46,11 +43,11 @@ def on_one_line(value: Any, limit: int = 60) -> str:
 
 
 def shorten_line(text: str, limit: int) -> str:
-    """Cut a text off at `limit` characters, on one line."""
+    """Return a text on one line, cut off with ``...`` at `limit` characters."""
     flat = " ".join(text.split())
     return flat if len(flat) <= limit else f"{flat[: limit - 3]}..."
 
 
 def plural(n: int, what: str) -> str:
-    """Return a number with its noun: ``1 record``, ``1,000 records``."""
+    """Return a number with its noun, which gets an s unless the number is 1: ``1,000 records``."""
     return f"{n:,} {what}{'' if n == 1 else 's'}"

@@ -23,18 +23,18 @@ _QUIET |= {"pytest", "_pytest", "pytest_dp"}
 
 
 def root_of(name: Any) -> str:
-    """Return the name of the top-level package of a module, by the module's name; "" for None."""
+    """Return the top-level package in a module's name; "" for None."""
     return str(name or "").partition(".")[0]
 
 
 def is_library(name: Any) -> bool:
-    """Return whether a module is of the standard library, or of a library that keeps no noise."""
+    """Return whether a module's name is of the standard library, or of a package in `_QUIET`."""
     root = root_of(name)
     return root != "__main__" and (root in sys.stdlib_module_names or root in _QUIET)
 
 
 def is_installed(module: types.ModuleType | None) -> bool:
-    """Return whether the file of a module is in a folder of installed packages."""
+    """Return whether a module's file is in site-packages or dist-packages; False without a file."""
     return _is_in_site(getattr(module, "__file__", None) or "")
 
 
@@ -45,12 +45,15 @@ def _is_in_site(file: str) -> bool:
 
 @functools.cache
 def is_project_file(file: str) -> bool:
-    """Return whether the code in a file is of the project, by the file's name."""
+    """Return whether a file is of the project: not installed, standard library or pytest-dp."""
     return not (_is_in_site(file) or file.startswith((OURS, _STANDARD, "<frozen")))
 
 
 def is_project_module(name: Any) -> bool:
-    """Return whether a module is of the project; one that is not loaded, by its package."""
+    """Return whether a module is of the project, by the file of the module or of its package.
+
+    If neither is loaded, every module counts that is not of the standard library.
+    """
     root = root_of(name)
     file = getattr(sys.modules.get(name) or sys.modules.get(root), "__file__", None)
     if isinstance(file, str):
@@ -59,7 +62,7 @@ def is_project_module(name: Any) -> bool:
 
 
 def write_whole(file: Path, content: bytes) -> None:
-    """Write a file so that readers, and later runs, see all of the content or none of it.
+    """Write a file so that readers see all of the new content, or the file as it was before.
 
     Raises OSError if it cannot be written; the file is then as it was.
     """
@@ -78,7 +81,7 @@ def write_whole(file: Path, content: bytes) -> None:
 
 
 def _usual_mode(file: Path) -> int:
-    """Return the permissions of a file, or the default ones if the file does not exist."""
+    """Return the permission bits of a file; those of a new file if it does not exist."""
     try:
         return file.stat().st_mode & 0o777
     except OSError:

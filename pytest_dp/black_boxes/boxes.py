@@ -1,7 +1,7 @@
 """Mechanisms outside of this process: a program, or a service, asked anew for each run.
 
-An answer is an output, and so is an exit code, an HTTP status other than success, or a connection
-that is lost on the way: no request is sent twice. Errors that say nothing of privacy end the audit
+An answer is an output, and so is an exit code, an HTTP status other than success, or a lost
+connection: no request is sent twice. Errors that say nothing of privacy end the audit
 (`CannotRun`): no such program, no service that listens, no answer in time.
 """
 
@@ -41,14 +41,11 @@ from pytest_dp.data.types import type_of
 from pytest_dp.outputs.raised import Raised
 
 MAX_STDERR_LINES = 8
-"""Last lines of what a program writes to stderr that an error shows. More hide the rest; fewer may
-miss the cause."""
+"""Last lines of a program's stderr that an error shows. Fewer may miss the cause."""
 MAX_ANSWER_LENGTH = 2_000
-"""Characters of a service's answer that an error shows. More hide the rest; fewer may miss the
-cause."""
+"""Characters of an answer that an error shows. More hide the rest; fewer miss the cause."""
 RETRY_SECONDS = 0.1
-"""Seconds between two attempts to reach a service. More: audits wait; fewer: a service that starts
-is asked in vain."""
+"""Seconds between two attempts to reach a service. With more, audits wait longer."""
 
 _SENT = {"json": "application/json", "csv": "text/csv"}
 _READ = ("value", "text")
@@ -72,7 +69,7 @@ class ProgramError(RuntimeError):
 
 
 def _last_lines(stderr: bytes) -> list[str]:
-    """Return the last lines that a program wrote to stderr, with a heading."""
+    """Return a heading and the last lines of a program's stderr; a remark if stderr is empty."""
     last = decode_answer(stderr).rstrip().splitlines()[-MAX_STDERR_LINES:]
     return ["The last lines of its stderr:", *last] if last else ["Its stderr is empty."]
 
@@ -99,6 +96,7 @@ class BlackBox:
     at_once: int | None
 
     def __post_init__(self) -> None:
+        """Raise ClaimError if `send`, `read`, `seconds` or `at_once` is invalid."""
         if self.send not in _SENT and not callable(self.send):
             allowed = "Valid are 'json', 'csv', or a function that makes text of the data."
             raise invalid("send", self.send, allowed)
@@ -113,13 +111,15 @@ class BlackBox:
             raise invalid("at_once", self.at_once, allowed)
 
     def __reduce__(self) -> Any:
-        """Return how to pickle the mechanism: without its connections."""
+        """Return how to pickle the mechanism: by its arguments, without its connections."""
         return type(self), tuple(getattr(self, part.name) for part in fields(self) if part.init)
 
     def __call__(self, data: Any, /, *, size: int | None = None, **params: Any) -> Any:
-        """Run the mechanism, and return one output; with a `size`, a list of so many outputs.
+        """Run the mechanism and return one output; with a `size`, a list of so many outputs.
 
-        Runs that raise give a `Raised` in a list. Raises CannotRun if there can be no run.
+        A request with ``{size}`` in it asks for all outputs at once; otherwise each output is a
+        request, and a run that raises gives a `Raised`. Raises CannotRun if a parameter has no
+        place in the request, and the errors of `_ask`.
         """
         sent = encode_data(self.send, data)
         for name in params:
@@ -135,7 +135,7 @@ class BlackBox:
             return list(threads.map(lambda _: self._run_or_raised(sent, params), range(size)))
 
     def _run_or_raised(self, sent: bytes, params: Mapping[str, Any]) -> Any:
-        """Run the mechanism once and return the output; an error, other than CannotRun, is one."""
+        """Run the mechanism once; return the output, or a `Raised` for any error but CannotRun."""
         try:
             return self._read_output(self._ask(sent, params))
         except CannotRun:
@@ -144,13 +144,13 @@ class BlackBox:
             return Raised.of(error, "".join(traceback.format_exception(error)))
 
     def _read_output(self, answer: str) -> Any:
-        """Return the output that an answer holds, read as `read` says."""
+        """Return an answer as one output: as value, as text, or as the function `read` reads it."""
         if callable(self.read):
             return self.read(answer)
         return parse_value(answer) if self.read == "value" else answer
 
     def _read_outputs(self, answer: str) -> list[Any]:
-        """Return the outputs of one answer that holds many: a JSON list, or a line for each."""
+        """Return the outputs in an answer: a JSON list if `read` is "value", else one a line."""
         if self.read == "value":
             value = parse_value(answer)
             if isinstance(value, list):
@@ -163,7 +163,11 @@ class BlackBox:
 
     @abstractmethod
     def _ask(self, sent: bytes, params: Mapping[str, Any]) -> str:
-        """Send encoded data with parameters, and return the answer of one run as text."""
+        """Send encoded data with parameters, and return the answer of one run as text.
+
+        Raises CannotRun if nobody answers in time; ProgramError, HTTPError or ConnectionLost if the
+        run failed, which is an output.
+        """
 
 
 @dataclass(eq=False)
@@ -181,6 +185,10 @@ class Program(BlackBox):
         return any(f"{{{name}}}" in part for part in self.command)
 
     def _ask(self, sent: bytes, params: Mapping[str, Any]) -> str:
+        """Run the program and return its stdout; raise ProgramError if its exit code is not 0.
+
+        Raises CannotRun if the program cannot be started, or runs for more than `seconds`.
+        """
         command = [_fill_in(part, params) for part in self.command]
         try:
             done = subprocess.run(
@@ -226,6 +234,11 @@ class Service(BlackBox):
         return f"{{{name}}}" in self.url
 
     def _ask(self, sent: bytes, params: Mapping[str, Any]) -> str:
+        """Send a request and return the text of the answer; keep the connection for later.
+
+        Raises HTTPError for a status outside of 200 to 299, ConnectionLost if the connection ends
+        without an answer, and CannotRun if there is no connection or no answer in `seconds`.
+        """
         quoted = {name: quote(str(value), safe="") for name, value in params.items()}
         parts = urlsplit(_fill_in(self.url, quoted))
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
@@ -252,10 +265,7 @@ class Service(BlackBox):
         return text
 
     def _connect(self) -> HTTPConnection:
-        """Return an idle connection of this process that still stands; else open a new one.
-
-        Raises CannotRun if nobody listens for `seconds`.
-        """
+        """Return an idle or new connection; raise CannotRun if there is none within `seconds`."""
         while self._idle:
             with suppress(IndexError):  # taken by another thread
                 process, kept = self._idle.pop()
@@ -283,7 +293,7 @@ class Service(BlackBox):
 
 
 def _fill_in(template: str, params: Mapping[str, Any]) -> str:
-    """Return a text with the values of parameters in their places, such as ``{eps}``."""
+    """Return a text with each ``{name}`` replaced by the value of the parameter `name`."""
     places = {f"{{{name}}}": str(value) for name, value in params.items()}
     if not places:
         return template
@@ -291,7 +301,7 @@ def _fill_in(template: str, params: Mapping[str, Any]) -> str:
 
 
 def _is_over(connection: HTTPConnection) -> bool:
-    """Return whether the other side has closed an idle connection, or sends more data."""
+    """Return whether the other side closed an idle connection, or sent unexpected data."""
     return bool(wait([connection.sock], 0))
 
 
@@ -304,7 +314,11 @@ def _timeout_message(box: BlackBox) -> str:
 
 
 def encode_data(send: str | Callable[[Any], str | bytes], data: Any) -> bytes:
-    """Encode data as `send` says; raise TypeError or ValueError where they have no such form."""
+    """Return data as bytes in the form `send`: as JSON, as CSV, or as a function encodes them.
+
+    Raises TypeError or ValueError if JSON or CSV has no form for the data, and any error of the
+    function.
+    """
     if callable(send):
         made = send(data)
         return made if isinstance(made, bytes) else made.encode()
@@ -319,8 +333,8 @@ def encode_data(send: str | Callable[[Any], str | bytes], data: Any) -> bytes:
 def json_value(value: Any) -> Any:
     """Return a value as numbers, texts, lists and dicts, which JSON has.
 
-    Rows of tables are dicts, missing values None, and dates ISO 8601. Raises TypeError if there is
-    no such form.
+    Rows of tables become dicts, missing values None, dates ISO 8601, and enum members their values.
+    Raises TypeError if there is no such form. Infinite numbers stay as they are.
     """
     if isinstance(value, Enum):
         return json_value(value.value)
@@ -340,7 +354,7 @@ def json_value(value: Any) -> Any:
 
 
 def _plain_scalar(value: Any) -> Any:
-    """Return a scalar of a library as a number, a text or None; raise TypeError for others."""
+    """Return a date or library scalar as number or text, None if missing; else raise TypeError."""
     if is_missing(value):
         return None
     if isinstance(value, float):
@@ -354,7 +368,7 @@ def _plain_scalar(value: Any) -> Any:
 
 
 def _csv(data: Any) -> str:
-    """Return a dataset as CSV, with a line of names if its records have names."""
+    """Return a dataset as CSV text, headed by names if it has some; raise TypeError for others."""
     kind = type_of(data)
     if kind is None:
         raise TypeError(f"CSV is of datasets, not of {type(data).__name__}{_OWN}")
@@ -376,7 +390,7 @@ def decode_answer(answer: bytes, charset: str = "utf-8") -> str:
 
 
 def parse_value(text: str) -> Any:
-    """Return the value of a text: JSON, a number, or else the text without the end of its line."""
+    """Return a text as the JSON in it, else as a float, else as the text without its line ends."""
     with suppress(ValueError, RecursionError):
         return json.loads(text)
     with suppress(ValueError):

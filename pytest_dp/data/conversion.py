@@ -20,15 +20,15 @@ from pytest_dp.data.types import DataType, Kind, type_of
 def kind_of(value: Any) -> Kind:
     """Return the name of a dataset's type, and a detail; an empty tuple for other objects.
 
-    The detail is the shape of a record in an array, the columns of a data frame, or the name of a
-    series. Two datasets of one kind can exchange records.
+    The detail is the shape of a record in an array, the columns of a table, or the name of a
+    series. Datasets of one kind can exchange records.
     """
     data = type_of(value)
     return (data.name, data.detail(value)) if data else ()
 
 
 def type_in_words(value: Any) -> str:
-    """Return the type of a dataset in words: ``"a list"``, ``"a Series named 'age'"``."""
+    """Return a dataset's type in words: ``"a Series named 'age'"``; raise ClaimError for others."""
     data = _type_of_dataset(value)
     columns, detail = data.columns(value), data.detail(value)
     name = f"an {data.name}" if data.name == "array" else f"a {data.name}"
@@ -40,7 +40,7 @@ def type_in_words(value: Any) -> str:
 
 
 def dropped_part_advice(value: Any) -> str:
-    """Return advice on a part of a dataset that is no record, such as an index; else ""."""
+    """Return advice on a part of a dataset that neighbours lack, such as an index; "" if none."""
     data = type_of(value)
     return data.dropped_part_advice(value) if data else ""
 
@@ -55,9 +55,10 @@ def records_of(dataset: Any) -> list[Any]:
 
 
 def rebuild(example: Any, records: Sequence[Any]) -> Any:
-    """Return a dataset like the example, of its type and dtypes, that holds these records instead.
+    """Return a dataset of the example's type and dtypes that holds these records instead.
 
-    Raises ClaimError if it cannot hold one of them, such as 0.5 in an array of integers.
+    Raises ClaimError if it cannot hold one of them, such as 0.5 in an array of integers, or if the
+    example is no dataset. Floats may be rounded to three digits.
     """
     data = _type_of_dataset(example)
     try:
@@ -83,30 +84,30 @@ def describe_non_dataset(value: Any) -> str:
 
 
 def length(dataset: Any) -> int:
-    """Return how many records a dataset has."""
+    """Return the number of records of a dataset; raise ClaimError if the object is none."""
     return _type_of_dataset(dataset).length(dataset)
 
 
 def select_rows(dataset: Any, positions: Sequence[int]) -> Any:
-    """Return a new dataset of the rows at these positions of a dataset."""
+    """Return a new dataset of the rows at these positions; raise ClaimError for no dataset."""
     data = _type_of_dataset(dataset)
     return data.take_rows(data.join_rows([dataset]), positions)
 
 
 def join_key(dataset: Any) -> str:
-    """Return a text that is equal for datasets of one kind whose rows join without a conversion.
+    """Return a text, equal for datasets of one kind whose rows join without a conversion.
 
-    It is empty for a dataset without records.
+    It is empty for a dataset without records. Raises ClaimError if the object is no dataset.
     """
     data = _type_of_dataset(dataset)
     return data.content(dataset) if data.length(dataset) else ""
 
 
 def null_of(example: Any, record: Any) -> Any:
-    """Return the null record of such a dataset, in the form of `records_of`.
+    """Return the null record of datasets like the example, in the form of `records_of`.
 
-    The record that is given may be a dict for rows of tables, and is None for one of missing
-    values. Raises ClaimError if the dataset cannot hold it.
+    `record` is a record, as a dict or a tuple for rows of tables; None stands for missing values.
+    Raises ClaimError if such a dataset cannot hold the record or missing values.
     """
     data = _type_of_dataset(example)
     columns = data.columns(example)
@@ -128,10 +129,11 @@ def null_of(example: Any, record: Any) -> Any:
 
 
 def refuse_several_tables(where: str, example: Any, unit: Any) -> None:
-    """Raise ClaimError if an example holds tables in place of records: no relation knows theirs.
+    """Raise ClaimError if an example holds tables in place of records.
 
-    Tables with the same columns may be the records of a list: those of clients, whose owner only a
-    function can tell.
+    Allowed are tables with the same columns in a list, as those of clients, if there is no `unit`
+    or if it is a function; records that are dicts count as tables only if they have a column
+    `unit`.
     """
     in_rows = bool(kind_of(example))
     columns = {
@@ -152,13 +154,13 @@ def refuse_several_tables(where: str, example: Any, unit: Any) -> None:
 
 
 def _columns_of_table(value: Any) -> tuple[Any, ...]:
-    """Return the names of the columns of a table; empty for other objects."""
+    """Return the names of the columns of a table; an empty tuple for other objects."""
     data = type_of(value)
     return tuple(data.columns(value) or ()) if data else ()
 
 
 def _type_of_dataset(value: Any) -> DataType:
-    """Return the type of a dataset; raise ClaimError if the object is none."""
+    """Return the `DataType` of a dataset; raise ClaimError if the object is no dataset."""
     data = type_of(value)
     if data is None:
         raise ClaimError(f"{describe(value)}, {describe_non_dataset(value)}.")
@@ -166,7 +168,7 @@ def _type_of_dataset(value: Any) -> DataType:
 
 
 def _unlike(records: Sequence[Any], made: Sequence[Any]) -> list[Any]:
-    """Return the records of which the copies are not the same."""
+    """Return the records that differ from their copies in `made`."""
     return [record for record, copy in zip(records, made, strict=True) if not _same(record, copy)]
 
 
@@ -180,7 +182,7 @@ def _same(record: Any, copy: Any) -> bool:
 
 
 def _unfit(example: Any, records: list[Any]) -> ClaimError:
-    """Return the error for records that a dataset like the example cannot hold."""
+    """Return the ClaimError for records that a dataset like the example cannot hold."""
     shown = describe_record(records[0]) if len(records) == 1 else describe(records)
     return ClaimError(
         f"{shown} does not fit into a dataset "
@@ -330,7 +332,7 @@ class Columns(DataType):
 
 
 def column_lengths(value: dict[Any, Any]) -> list[int] | None:
-    """Return the lengths of the columns of a dict; None if its values are no columns."""
+    """Return the lengths of the columns of a dict; None if it is empty or a value is no column."""
     types = [(type_of(column), column) for column in value.values()]
     lengths = [data.length(column) for data, column in types if data and data.vector]
     return lengths if lengths and len(lengths) == len(value) else None

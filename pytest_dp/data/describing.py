@@ -1,8 +1,7 @@
 """Values as text, type by type; datasets and other inputs on one line.
 
-`Visitor` writes values. Its subclasses override what they write otherwise: `Describer` for people,
-`python_source.SourceWriter` as Python, and `records.identity.Canonical` equally in every process.
-What is particular to a type of dataset stands in its `types.DataType`.
+`Visitor` writes values. Its subclasses are `Describer` for people, `python_source.SourceWriter` for
+Python, and `records.identity.Canonical` for texts that are equal in every process.
 """
 
 from __future__ import annotations
@@ -20,23 +19,22 @@ MAX_DEPTH = 5
 
 
 MAX_LEVELS = 20
-"""Levels of containers that are written, as some hold themselves. Fewer: deeper values are not
-seen."""
+"""Levels of containers that are written, as some hold themselves. Fewer hide deeper values."""
 
 PLAIN = (type(None), bool, int, float, complex, str, bytes)
 
 
 def describe(value: Any, width: int = 60) -> str:
-    """Return a dataset, or any other input, on one line of at most `width` characters.
+    """Return a dataset, or any other object, on one line of at most `width` characters.
 
-    What does not fit is shown by its first records, its last one and its length:
-    ``[0, 1, 2, ... 999] (1,000 records)``. Never raises, whatever the object does.
+    A dataset that does not fit is shown by its first records, its last one and its length: ``[0, 1,
+    2, ... 999] (1,000 records)``. Never raises. A `width` below 20 counts as 20.
     """
     return Describer(max(width, 20)).text(value)
 
 
 def describe_record(record: Any, width: int = 60) -> str:
-    """Describe one record, whose parts are not records: ``[0, 1, 2, 3...]``."""
+    """Return one record, whose parts are not records, on one line: ``[0, 1, 2, 3...]``."""
     return Describer(max(width, 20)).text(record, depth=1)
 
 
@@ -47,7 +45,7 @@ def whole(value: Any, width: int) -> str | None:
 
 
 def shorten(text: str, width: int) -> str:
-    """Cut a text to at most `width` characters: its start and its end."""
+    """Cut a text to at most `width` characters: its start, dots, and its end."""
     if len(text) <= width:
         return text
     tail = max(width - 3, 0) // 3
@@ -61,7 +59,10 @@ class Visitor:
     """Further types, each with how a value of it is written; they go before all others."""
 
     def text(self, value: Any, depth: int = 0) -> str:
-        """Return a value of any type as text."""
+        """Return a value of any type as text.
+
+        Levels after `MAX_LEVELS` are written by `too_deep`, objects of other types by `other`.
+        """
         if type(value) in PLAIN:
             return self.plain(value)
         if depth > MAX_LEVELS:
@@ -90,9 +91,11 @@ class Visitor:
         return ", ".join(texts)
 
     def join_values(self, values: Iterable[Any], depth: int) -> str:
+        """Return values as texts, joined by commas."""
         return self.join_texts(self.text(value, depth) for value in values)
 
     def join_named(self, values: Mapping[str, Any], depth: int) -> str:
+        """Return named values as ``name=text``, joined by commas."""
         return self.join_texts(
             f"{name}={self.text(value, depth)}" for name, value in values.items()
         )
@@ -199,7 +202,7 @@ class Describer(Visitor):
         return shorten(text, self.width - len(note)) + note
 
     def _in_full(self, value: Any, data: DataType, depth: int) -> tuple[str, str]:
-        """Return all records of a small dataset, and the bracket that closes them."""
+        """Return all records of a small dataset as text, and the bracket that closes them."""
         names, (opening, closing) = data.columns(value), data.brackets
         inside: Iterator[str]
         if names is not None:
@@ -214,7 +217,10 @@ class Describer(Visitor):
 
 
 def _first_and_last(value: Any, data: DataType, n: int, limit: int) -> tuple[list[Any], list[Any]]:
-    """Return the first of `n` records, at most `limit`, and the last record."""
+    """Return the first `limit` records, or all but one if there are fewer, and the last in a list.
+
+    `n` is the number of records; both lists are empty if it is 0.
+    """
     if data.unique:
         records = data.records(value)
         return records[: min(limit, n - 1)], records[-1:]
@@ -236,6 +242,6 @@ def _as_many_as_fit(texts: Iterable[str], room: int) -> list[str]:
 
 
 def _table_brackets(data: DataType) -> tuple[str, str]:
-    """Return brackets around columns by their names, such as those of a structured array."""
+    """Return the brackets of a table around its columns, without the inner ``[`` and ``]``."""
     opening, closing = data.brackets
     return opening.removesuffix("["), closing.removeprefix("]")

@@ -1,6 +1,6 @@
 """Equality of values: by types and content (`key`), or as Python compares (`equality_key`).
 
-Two inputs are the same only if no mechanism can distinguish them: types count, and the sign of 0.0.
+Inputs are the same only if no mechanism can distinguish them: types and the sign of 0.0 count.
 Relations compare records as Python does: 1 in an array of integers equals 1.0 in one of floats.
 """
 
@@ -26,10 +26,7 @@ def key(value: Any) -> Hashable:
 
 
 def equality_key(value: Any) -> Hashable:
-    """Return a key that is equal for values that Python calls equal; NaN equals NaN.
-
-    Lists and other objects without a hash have a key, too.
-    """
+    """Return a key, also for lists, that is equal for values that are equal in Python or NaN."""
     return _key(value, _equal_content)
 
 
@@ -39,7 +36,7 @@ def digest(value: Any) -> bytes:
 
 
 def _key(value: Any, content: Callable[[Any], Hashable]) -> Hashable:
-    """Return the content of a value; its pickle, or its text and address, where that raises."""
+    """Return `content` of a value; if that raises, its pickle, or its text and address."""
     try:
         return content(value)
     except Exception:  # records are the user's objects: anything may happen in them
@@ -76,12 +73,12 @@ def _content(value: Any) -> Hashable:
 
 
 def _array_type() -> Any:
-    """Return the class of arrays; None where NumPy is not loaded, so that there are none."""
+    """Return the class of arrays; None while NumPy is not loaded."""
     return getattr(sys.modules.get("numpy"), "ndarray", None)
 
 
 def _bytes(array: Any) -> bytes:
-    """Return the numbers of an array as they are in memory; NaN is always the same one."""
+    """Return the numbers of an array as they are in memory, with one form for every NaN."""
     import numpy as np  # as the value is an array, it is loaded
 
     if array.dtype.kind == "f" and np.isnan(array).any():
@@ -90,7 +87,7 @@ def _bytes(array: Any) -> bytes:
 
 
 def _state(value: Any) -> tuple[Hashable, ...]:
-    """Return the content of an object by its fields or its pickle; its equality may see less."""
+    """Return the content of an object by its fields or its pickle; its address if there is none."""
     if is_dataclass(value):  # also of a class that cannot be pickled
         slots = {field.name: getattr(value, field.name) for field in fields(value)}
         return (_content({**slots, **getattr(value, "__dict__", {})}),)
@@ -106,7 +103,7 @@ def _state(value: Any) -> tuple[Hashable, ...]:
 
 
 def _pickle_without_memo(value: Any) -> bytes:
-    """Pickle without references to earlier parts: equal objects need not share the same parts."""
+    """Pickle without references to earlier parts: equal objects need not share parts."""
     file = io.BytesIO()
     pickler = pickle.Pickler(file, pickle.HIGHEST_PROTOCOL)
     pickler.fast = True
@@ -148,7 +145,7 @@ def _equal_content(value: Any) -> Hashable:
 
 
 def is_missing(value: Any) -> bool:
-    """Return whether a value is the NaN or NaT of any library, or the NA of pandas."""
+    """Return whether a value is the NaN or NaT of any library, or the NA of pandas; not None."""
     try:
         return not bool(value == value)
     except Exception:  # such as of pandas.NA, or of an array in a cell
@@ -157,5 +154,5 @@ def is_missing(value: Any) -> bool:
 
 @lru_cache(maxsize=1_000)
 def _has_equality(cls: Any) -> bool:
-    """Return whether equality of the objects of a class says something about their content."""
+    """Return whether a class, or a base other than `object`, defines ``__eq__``."""
     return any("__eq__" in vars(base) for base in cls.__mro__[:-1])

@@ -1,7 +1,6 @@
 """The named values of records: entries of dicts, attributes, places in tuples and lists.
 
-The cells of a dataset are its columns as arrays. The differences of two datasets are the records
-that only one of them has, and the fields of replaced records.
+The cells of a dataset are its columns as arrays.
 """
 
 from __future__ import annotations
@@ -21,15 +20,14 @@ from pytest_dp.data.types import type_of
 MAX_FIRST = 100
 """First records whose fields name the columns. More take longer; fewer miss rare fields."""
 MAX_COMPARED = 1_000
-"""Records of a dataset that are compared one by one. More take longer; fewer: differences of long
-datasets are not named."""
+"""Records compared one by one. More take longer; fewer: differences are not named."""
 
 ABSENT = type("Absent", (), {"__repr__": lambda _: "nothing"})()
 """Stands for a value or a record that only the other dataset, or other records, have."""
 
 
 def fields_of(record: Any) -> dict[Hashable, Any]:
-    """Return the values of a record by their names or places; a record without any, by None."""
+    """Return the values of a record by their names or places; a record without any by None."""
     if isinstance(record, dict):
         return record
     if is_dataclass(record) and not isinstance(record, type):
@@ -41,7 +39,7 @@ def fields_of(record: Any) -> dict[Hashable, Any]:
 
 
 def with_field(record: Any, name: Any, value: Any) -> Any:
-    """Return a copy of a record with one value replaced; the value, if the record has no names."""
+    """Return a copy of a record with one value replaced; the value, if the record has no fields."""
     if isinstance(record, dict):
         return {**record, name: value}
     if is_dataclass(record) and not isinstance(record, type):
@@ -54,12 +52,12 @@ def with_field(record: Any, name: Any, value: Any) -> Any:
 
 
 def with_known(record: Any, name: Any, value: Any) -> Any:
-    """Return a copy of a record with one value replaced; the record itself without that field."""
+    """Return a copy of a record with one value replaced; the record if it lacks the field."""
     return with_field(record, name, value) if name in fields_of(record) else record
 
 
 def columns_of(records: Iterable[Any]) -> dict[Hashable, dict[Hashable, Any]]:
-    """Return the distinct values of each field, by the field's name or place and by content."""
+    """Return the distinct values of each field, by the field's name or place and by `key`."""
     columns: dict[Hashable, dict[Hashable, Any]] = {}
     for record in records:
         for name, value in fields_of(record).items():
@@ -68,21 +66,20 @@ def columns_of(records: Iterable[Any]) -> dict[Hashable, dict[Hashable, Any]]:
 
 
 def columns_of_records(records: Sequence[Any]) -> Iterator[list[Any]]:
-    """Yield the columns of a list of records, for each field that the first records have."""
+    """Yield a list of values, `ABSENT` for gaps, for each field that first records have."""
     rows = list(map(fields_of, records))
     for name in dict.fromkeys(chain.from_iterable(rows[:MAX_FIRST])):
         yield [row.get(name, ABSENT) for row in rows]
 
 
 Cells = dict[Hashable, Any]
-"""Arrays by the name of a column, or its place; None stands for that of records without named
-values."""
+"""Arrays by the name or place of a column; by None for records without named values."""
 
 
 def cells_of(dataset: Any) -> Cells | None:
-    """Return the columns of a dataset: arrays of floats if all are numbers, else of objects.
+    """Return the columns of a dataset: arrays of floats if all values are numbers, else of objects.
 
-    None if the object is no dataset, is a set, empty or a text, or if its records differ in fields.
+    None if the object is no dataset, a set, empty or a text, or if its records differ in fields.
     """
     import numpy as np  # which small examples do without
 
@@ -103,7 +100,7 @@ def cells_of(dataset: Any) -> Cells | None:
 
 
 def record_cells(dataset: Any, at: int) -> dict[Hashable, Any]:
-    """Return the values of one record of a dataset that has `cells_of`."""
+    """Return the values of one record of a dataset for which `cells_of` is not None."""
     cells = cells_of(dataset)
     assert cells is not None
     return {name: column[at] for name, column in cells.items()}
@@ -156,7 +153,8 @@ class Change:
 def align_records(rows1: Sequence[Any], rows2: Sequence[Any]) -> list[tuple[int, int]]:
     """Return pairs of positions of equal records, as many as possible.
 
-    Records at the same position come first, then other equal records in their order.
+    If both lists are as long, records at the same position come first. Others follow in their
+    order.
     """
     keys1, keys2 = list(map(key, rows1)), list(map(key, rows2))
     stay = set()
@@ -177,6 +175,7 @@ def changed_records(d1: Any, d2: Any) -> list[Change] | None:
     """Return the records in which two datasets of one type differ; None for other objects.
 
     A record that only D has is paired with one that only D' has: that with most fields in common.
+    Texts give None, too.
     """
     data = type_of(d1)
     if data is None or data is not type_of(d2) or isinstance(d1, str):
@@ -203,7 +202,8 @@ def _nearest(
 ) -> int | None:
     """Return the position, of the `others`, of the record with most equal fields; None if none.
 
-    The record at the same position is preferred to equals. Returns the first of too many others.
+    Of several, returns the same position as `at1`. Returns the first of more than `MAX_COMPARED`
+    others.
     """
     if len(others) > MAX_COMPARED:
         return others[0]
@@ -227,7 +227,10 @@ def record_of(dataset: Any, record: Any) -> Any:
 
 
 def value_differences(before: Any, after: Any, depth: int = 0) -> Iterator[tuple[str, Any, Any]]:
-    """Yield the differences inside of two values: the Python subscript, and both parts there."""
+    """Yield the differences inside of two values: the Python subscript, and both parts there.
+
+    Yields nothing for equal values. An empty subscript stands for the values as a whole.
+    """
     if key(before) == key(after):
         return
     for place, one, other in _inside(before, after, depth) or [("", ABSENT, ABSENT)]:
@@ -238,7 +241,7 @@ def value_differences(before: Any, after: Any, depth: int = 0) -> Iterator[tuple
 
 
 def _inside(before: Any, after: Any, depth: int) -> list[tuple[str, Any, Any]]:
-    """Return the parts of two values that differ; empty if they differ as a whole."""
+    """Return subscripts and parts of two values that differ; empty if they differ as a whole."""
     if type(before) is str and type(after) is str and len(before + after) > LABEL_LENGTH:
         lines = before.splitlines(), after.splitlines()
         others = (changed_records(*lines) if min(map(len, lines)) > 1 else None) or []

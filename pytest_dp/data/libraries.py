@@ -1,7 +1,7 @@
 """Datasets of numpy, pandas, polars and PyArrow.
 
-The first axis of an array is that of its records; those of structured arrays are tuples. The index
-of pandas is no data: what is made has a new one.
+The first axis of an array is that of its records; records of structured arrays are tuples. The
+index of pandas is no data: datasets that are made have a new one.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class NumpyArray(OfLibrary):
         return str(value.dtype.descr), value.shape[1:]
 
     def content(self, value: Any) -> str:
-        """Return the type of the numbers: joining others would convert them."""
+        """Return "number" for numbers, and another text for each type that would be converted."""
         family = "number" if value.dtype.kind in "iufc" else value.dtype.kind
         return str(value.dtype) if family == "V" else str(family)
 
@@ -48,6 +48,7 @@ class NumpyArray(OfLibrary):
         return rows[list(positions)] if positions else rows[:0].copy()
 
     def rebuild(self, example: Any, records: Sequence[Any]) -> Any:
+        """Return an array of the example's dtype and record shape; texts may be of any width."""
         numpy = self.module
         shape = (len(records), *example.shape[1:])
         if example.dtype.kind == "O":
@@ -60,6 +61,7 @@ class NumpyArray(OfLibrary):
         return numpy.array(list(records), dtype=example.dtype).reshape(shape)
 
     def missing_record(self, example: Any) -> Any:
+        """Return a record of NaN, NaT or None by the dtype; raise TypeError if a dtype has none."""
         numpy = self.module
         missing = numpy.empty(example.shape[1:], dtype=example.dtype)
         _blank(missing, numpy)
@@ -169,6 +171,7 @@ class DataFrame(_Pandas, _Table):
         return made
 
     def missing_record(self, example: Any) -> Any:
+        """Return a tuple of missing values; raise TypeError if the dtype of a column has none."""
         return tuple(self._missing(dtype) for dtype in example.dtypes)
 
     def source(self, value: Any, writer: Writer) -> str:
@@ -281,6 +284,7 @@ class ArrowTable(_Table):
         return rows.take(self.module.array(positions, type=self.module.int64()))
 
     def rebuild(self, example: Any, records: Sequence[Any]) -> Any:
+        """Return a table of the example's schema; raise ValueError for None where none fits."""
         columns = []
         for at, field in enumerate(example.schema):
             cells = [record[at] for record in records]
@@ -290,6 +294,7 @@ class ArrowTable(_Table):
         return self.module.Table.from_arrays(columns, schema=example.schema)
 
     def missing_record(self, example: Any) -> Any:
+        """Return a tuple of None; raise TypeError if a column cannot hold None."""
         full = [field.name for field in example.schema if not field.nullable]
         if full:
             raise TypeError(f"the column {full[0]!r} has none")

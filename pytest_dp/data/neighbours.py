@@ -37,8 +37,7 @@ class Pair:
     params: Mapping[str, Any] = field(default_factory=dict)
     """Values of parameters that were drawn with the inputs, the same for both."""
     origin: str = field(default="", compare=False)
-    """Where a pair comes from that does not follow from the claim: ``"D holds 6, a constant in
-    stats.py:14"``; else empty."""
+    """What a pair comes from besides the claim: ``"D holds 6, a constant in stats.py:14"``."""
     beyond: str = field(default="", compare=False)
     """What is outside of the declared inputs: ``"age = 0 (they have 18 to 90)"``; else empty."""
 
@@ -67,7 +66,7 @@ class Pair:
         )
 
     def reverse(self) -> Pair:
-        """Return the pair of D' and D."""
+        """Return the pair of D' and D, with the difference in words turned around."""
         words = (_OPPOSITE.get(word, word) for word in self.difference.split(" "))
         difference = self.opposite or " ".join(words)
         return replace(
@@ -98,7 +97,7 @@ class Relation(ABC):
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """The arguments of a claim that belong to the relation, besides its name."""
+        """The keyword arguments of a claim that belong to the relation, besides its name."""
         return {}
 
     def __str__(self) -> str:
@@ -111,7 +110,8 @@ class Relation(ABC):
     def covers(self, other: Relation) -> bool:
         """Return whether all neighbours by the other relation are neighbours by this one.
 
-        How many units a group has does not count.
+        By default, only an equal relation is covered. The number of units in a group does not
+        count.
         """
         return self == other
 
@@ -132,21 +132,24 @@ class Relation(ABC):
 
     @abstractmethod
     def between(self, d1: Any, d2: Any) -> Pair | str:
-        """Return two neighbours as a pair; else the reason why they are no neighbours."""
+        """Return two neighbours as a pair; else the reason, as a text, why they are no neighbours.
+
+        Raises ClaimError if their records have no unit, or if a function of the user fails.
+        """
 
     def fault(self, d1: Any, d2: Any) -> str:
-        """Return why two inputs are not neighbours; empty if they are."""
+        """Return why two inputs are not neighbours; empty if they are. Errors as `between`."""
         found = self.between(d1, d2)
         return found if isinstance(found, str) else ""
 
     def pair(self, d1: Any, d2: Any) -> Pair | None:
-        """Return two inputs as a pair; None if they are no neighbours."""
+        """Return two inputs as a pair; None if they are no neighbours. Errors as `between`."""
         found = self.between(d1, d2)
         return None if isinstance(found, str) else found
 
     @abstractmethod
     def pairs(self, dataset: Any, records: Sequence[Any] = ()) -> Iterator[Pair]:
-        """Yield the pairs of a dataset with each of its neighbours, each pair at most once.
+        """Yield the pairs of a dataset with its neighbours, each pair at most once.
 
         Pairs that differ in extreme records come first. Each pair has the same D, a copy of
         `dataset`. `records` may be added to it, or take the place of its records; they are in the
@@ -156,7 +159,7 @@ class Relation(ABC):
 
 
 def argument_text(value: Any) -> str:
-    """Return an argument of a claim as it was written: functions by their names."""
+    """Return an argument of a claim as text: the name of a function or class, else the repr."""
     return str(value.__name__) if hasattr(value, "__name__") else repr(value)
 
 

@@ -14,18 +14,16 @@ from pytest_dp.data.equality import key
 from pytest_dp.data.fields import fields_of
 
 MAX_COLUMNS = 16
-"""Columns by which records are ordered. More take longer; fewer: the extremes of later columns are
-not tried."""
+"""Columns by which records are ordered. Fewer: extremes of later columns are not tried."""
 MAX_CATEGORIES = 24
-"""Different values of a column of categories. More: identifiers count as categories; fewer:
-categories are not represented."""
+"""Different values of a column of categories. More: identifiers count as categories."""
 
 T = TypeVar("T")
 U = TypeVar("U")
 
 
 def in_turn(iterables: Iterable[Iterable[T]]) -> Iterator[T]:
-    """Yield the first item of each iterable, then the second of each, and so on."""
+    """Yield the first item of each iterable, then the second of each, and so on, until all end."""
     waiting: deque[Iterator[T]] = deque()
     for iterator in chain(map(iter, iterables), _pop_all(waiting)):
         for item in islice(iterator, 1):
@@ -76,14 +74,14 @@ def is_real(value: object) -> bool:
 
 
 def set_order(record: Any) -> tuple[int, Any, str]:
-    """Return the sort key of a record of a set."""
+    """Return the sort key of a record of a set: numbers first by size, others by type and text."""
     if is_real(record):
         return (0, record, "")
     return (1, type(record).__name__, describe(record, 1000))
 
 
 def _columns(records: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
-    """Yield the first columns of records; one column if the records have no fields."""
+    """Yield the first `MAX_COLUMNS` columns of records; one column if these have no fields."""
     table = (fields_of(record).values() for record in records)
     return islice(zip(*table, strict=False), MAX_COLUMNS)
 
@@ -91,8 +89,8 @@ def _columns(records: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
 def ends_first(records: list[Any]) -> list[int]:
     """Return the indices of all records, those with the extremes of each numeric column first.
 
-    Numbers are one column; NaN and what is no number count as largest. Records without numbers
-    keep their order.
+    Numbers are one column; NaN and values that are no numbers count as largest. Records without
+    numbers keep their order.
     """
     orders = []
     for column in _columns(records):
@@ -107,10 +105,11 @@ def ends_first(records: list[Any]) -> list[int]:
 
 
 def representatives(records: Sequence[Any], limit: int) -> list[int]:
-    """Return indices of representative records: extremes, and one record of each category.
+    """Return at most `limit` indices of records: extremes, and one record of each category.
 
-    Numbers, dates and the like have extremes; what occurs again and again is a category, a missing
-    value too. Columns take turns. Where that is less than half of `limit`, others are added.
+    Numbers, dates and the like have extremes. The values of a column with at most `MAX_CATEGORIES`
+    values are categories. Columns take turns. If there are fewer than half of `limit`, records at
+    equal distances are added.
     """
     candidates = dict.fromkeys(in_turn(map(representative_cells, _columns(records))))
     chosen = dict.fromkeys(islice(candidates, limit))
@@ -121,7 +120,10 @@ def representatives(records: Sequence[Any], limit: int) -> list[int]:
 
 
 def representative_cells(cells: Sequence[Any]) -> list[int]:
-    """Return indices of cells: extremes, one of each type, and one of each of few values."""
+    """Return indices of cells: the extremes and the first of each type, and each of few values.
+
+    Few are at most `MAX_CATEGORIES` different values.
+    """
     first_index: dict[Hashable, int] = {}
     for index, cell in enumerate(cells):
         first_index.setdefault(key(cell), index)

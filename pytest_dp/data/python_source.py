@@ -45,7 +45,7 @@ def source_of(value: Any, *, lines: bool = False) -> Code | None:
     """Return an expression that makes an equal value; None if there is none, or it is too long.
 
     The expression is evaluated to compare the values. It is one line; with `lines`, long lists are
-    broken into several.
+    broken into several. Errors of the value's objects give None.
     """
     writer = SourceWriter(lines=lines)
     try:
@@ -82,6 +82,7 @@ class SourceWriter(Visitor):
         self._lines, self._values = lines, 0
 
     def text(self, value: Any, depth: int = 0) -> str:
+        """Return a value as an expression; raise NoSource if there is none, or too many values."""
         self._values += 1
         if self._values > MOST_VALUES:
             raise NoSource(value)
@@ -100,7 +101,7 @@ class SourceWriter(Visitor):
         raise NoSource(value)
 
     def join_texts(self, texts: Iterable[str]) -> str:
-        """Join texts with commas; in several lines if they are long and `lines` was asked for."""
+        """Join texts with commas; in several lines if they are long and `lines` is set."""
         parts = list(texts)
         if not self._lines or sum(map(len, parts)) <= LINE_WIDTH:
             return ", ".join(parts)
@@ -154,7 +155,10 @@ class SourceWriter(Visitor):
     kinds = ((Neighbors, neighbors),)
 
     def _by_repr(self, value: Any, module: str) -> str:
-        """Return the repr of an object as an expression, with the module ahead of it."""
+        """Return the repr of an object as an expression, with the module ahead of it.
+
+        Raises NoSource if the repr leaves its time zone out.
+        """
         text = "NA" if repr(value) == "<NA>" else repr(value)  # of pandas
         zone = getattr(value, "tzinfo", None)
         if module == "builtins":
@@ -171,7 +175,7 @@ _BY_REPR = (date, time, timedelta, tzinfo, Decimal, Fraction, UUID, range, bytea
 
 
 def _namespace(modules: Iterable[str]) -> dict[str, Any]:
-    """Return the namespace in which to evaluate the text of a `Code`."""
+    """Import modules, and return the namespace in which to evaluate the text of a `Code`."""
     loaded = {module: import_module(module) for module in modules}
     whole = {name: sys.modules[name] for name in (module.partition(".")[0] for module in modules)}
     return whole | {SHORT_NAMES[name]: loaded[name] for name in loaded if name in SHORT_NAMES}

@@ -15,7 +15,7 @@ Positions = tuple[int, ...]
 
 
 class RecordPool:
-    """The records of datasets of one kind; a dataset of them is a tuple of positions in the pool.
+    """A pool of the records of datasets of one kind; a tuple of positions in it makes a dataset.
 
     `records` are those of all datasets, one after the other, and those that were added. `given` are
     the positions of each of the datasets. `same` has for each position the first position of an
@@ -73,7 +73,10 @@ class RecordPool:
         return range(at, at + 1)
 
     def dataset(self, positions: Positions) -> Any:
-        """Make and return the dataset at these positions, always a new object."""
+        """Make and return the dataset at these positions, always a new object.
+
+        Raises ClaimError if the example's type cannot hold an added record.
+        """
         spans = map(self._span, (at for at in positions if at < self._native))
         natives = list(chain.from_iterable(spans))
         added = sorted({at for at in positions if at >= self._native})

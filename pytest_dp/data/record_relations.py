@@ -63,7 +63,7 @@ class OfRecords(Relation):
         return self._record() | {name: value for name, value in said.items() if value is not None}
 
     def _record(self) -> dict[str, Any]:
-        """Return the null record that a claim gives."""
+        """Return the null record that a claim gives, as a keyword; empty if there is none."""
         return {}
 
     def covers(self, other: Relation) -> bool:
@@ -74,7 +74,7 @@ class OfRecords(Relation):
         return of_any == other and rows >= (other.rows or math.inf)
 
     def _difference_words(self, record: str, rows: str, records: str = "records") -> str:
-        """Return the word for the records that differ, by whether there are units and groups."""
+        """Return the words for a difference: of a group, else `record` or, with units, `rows`."""
         if self.group > 1:
             return f"at most {self.group} {'units' if self.unit is not None else records}"
         return record if self.unit is None else rows
@@ -109,7 +109,10 @@ class OfRecords(Relation):
         return self.pair_of(d1, d2, steps) if len(steps) <= self.group else self._too_far(steps)
 
     def _changed_units(self, d1: Any, d2: Any, same: Callable[[Any], Hashable]) -> list[Step]:
-        """Return a step for each unit of which D and D' hold different rows, by the key `same`."""
+        """Return a step for each unit of which D and D' hold different rows, by the key `same`.
+
+        Without units, a step for each record that only D holds, then for each that only D' holds.
+        """
         rows1, rows2 = self.rows_of_units(d1, same), self.rows_of_units(d2, same)
         if self.unit is None:
             counts1, counts2 = rows1.get(None, _NO_ROWS)[0], rows2.get(None, _NO_ROWS)[0]
@@ -124,7 +127,10 @@ class OfRecords(Relation):
         return changed
 
     def _steps(self, changed: list[Step]) -> list[Step] | str:
-        """Return the steps from D to D', or why there are none: units come and go as a whole."""
+        """Return the steps from D to D', or a text why they are no neighbours.
+
+        By default, a unit comes or goes with all of its rows; a unit with other rows is the reason.
+        """
         for step in changed:
             if step.rows and step.by_rows:
                 rows = f"{step.rows} rows in D and {step.by_rows} in D'"
@@ -134,7 +140,10 @@ class OfRecords(Relation):
     def rows_of_units(
         self, dataset: Any, same: Callable[[Any], Hashable]
     ) -> dict[Hashable, tuple[Counter[Hashable], str]]:
-        """Return for each unit how often each of its records occurs, and its name."""
+        """Return for each unit how often each of its records occurs, and its name.
+
+        Without units, all records are of the unit None. Raises ClaimError if records have no unit.
+        """
         records, owners = self._real(dataset)
         if self.unit is None:
             return {None: (Counter(map(same, records)), "")}
@@ -144,7 +153,7 @@ class OfRecords(Relation):
         }
 
     def _real(self, dataset: Any) -> tuple[list[Any], list[Any]]:
-        """Return the records apart from null records, and the unit of each."""
+        """Return the records except null records, and the unit of each; [] without `unit`."""
         records = records_of(dataset)
         null = self.null_key(dataset)
         if null is not _NO_NULL:
@@ -152,15 +161,15 @@ class OfRecords(Relation):
         return records, [] if self.unit is None else owners(dataset, records, self.unit)
 
     def null_key(self, example: Any) -> Hashable:  # noqa: ARG002
-        """Return the key of the null record, where there is one."""
+        """Return the key of the null record; `_NO_NULL` if the relation has none."""
         return _NO_NULL
 
     def _null_in(self, pool: RecordPool) -> int | None:  # noqa: ARG002
-        """Return the position of the null record, where there is one."""
+        """Return the position of the null record in a pool; None if the relation has none."""
         return None
 
     def _too_far(self, steps: Sequence[Step]) -> str:
-        """Return the reason why datasets that so many steps separate are no neighbours."""
+        """Return the reason why datasets are no neighbours that too many steps separate."""
         if steps[0].name:
             shown = ", ".join(step.name for step in steps[:3])
             return f"{len(steps)} units differ: {shown}{', ...' if len(steps) > 3 else ''}"
@@ -168,7 +177,7 @@ class OfRecords(Relation):
         return surplus(gone, new) + ", null records apart" * self.keeps_length
 
     def pair_of(self, d1: Any, d2: Any, steps: Sequence[Step]) -> Pair:
-        """Return a pair whose difference describes the steps from D to D'."""
+        """Return a pair whose difference in words describes the steps from D to D'."""
         back = [step.reverse() for step in steps]
         return Pair(
             d1, d2, difference_in_words(steps, self.verbs), difference_in_words(back, self.verbs)
@@ -191,7 +200,7 @@ class OfRecords(Relation):
     ) -> Iterator[tuple[Positions, tuple[Step, ...]]]:
         """Yield the positions of each neighbour, with the steps that lead to it; some may repeat.
 
-        `sources` are datasets whose records, or units, may come into the neighbour.
+        `sources` are positions of datasets whose records, or units, may come into the neighbour.
         """
         units = self._units(pool)
         new = units.new_members(sources)
@@ -223,7 +232,10 @@ class OfRecords(Relation):
         return Members(pool, self._null_in(pool), self.unit, self.rows)
 
     def _note_if_new(self, keys: tuple[Keys, Keys], known: set[tuple[Keys, Keys]]) -> bool:
-        """Return whether a step leads further away from D, to a new neighbour; remember that."""
+        """Note the units that left and came in; return whether they make a new neighbour.
+
+        False also if a unit leaves and comes in, or leaves twice. Always true for a group of one.
+        """
         if self.group == 1:
             return True
         out, into = keys
@@ -241,7 +253,10 @@ class OfRecords(Relation):
 
 
 def _extend_keys(move: UnitChange, out: Keys, into: Keys) -> tuple[Keys, Keys]:
-    """Return the keys of the units that left and of those that came in, after one more change."""
+    """Return the keys of the units that left and came in, extended by those of one more change.
+
+    A unit with other rows of its own counts as one that left.
+    """
     left, came = move.left, move.came
     if left and came and left.key == came.key:  # other rows of its own
         return (*out, left.key), into
@@ -334,6 +349,7 @@ class ReplaceSpecial(OfRecords):
         return {} if self.null is None else self.null.said
 
     def _null(self, example: Any) -> Any:
+        """Return the null record; raise ClaimError if datasets like the example cannot hold it."""
         return null_of(example, self._record().get("record"))
 
     def null_key(self, example: Any) -> Hashable:

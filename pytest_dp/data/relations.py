@@ -1,7 +1,6 @@
 """All relations between neighbours, by their names in a claim: those of vectors, and of values.
 
-A function of the user can be a relation, too: it returns the neighbours of an input, or whether two
-inputs are neighbours.
+A function of the user can be a relation, too.
 """
 
 from __future__ import annotations
@@ -30,12 +29,10 @@ from pytest_dp.data.types import type_of
 from pytest_dp.declaration import Queries, Values
 
 ROUNDING = 1e-9
-"""Rounding error of an answer that moves by 1. Larger: pairs further apart count as neighbours;
-smaller: neighbours are refused for rounding."""
+"""Rounding error of an answer that moves by 1. Larger: more pairs count as neighbours."""
 
 MAX_ATTEMPTS = 20_000
-"""Pairs in a row, not neighbours by a user's function, until the search ends. More take longer;
-fewer: rare neighbours are not found."""
+"""Pairs in a row that a user's function refuses, until the search ends."""
 
 __all__ = [
     "RELATIONS",
@@ -149,7 +146,7 @@ class AllQueries(OfQueries):
 
 
 def _answer_differences(d1: Any, d2: Any) -> list[float]:
-    """Return by how much each answer differs."""
+    """Return by how much each answer differs, as numbers of at least 0."""
     answers = zip(records_of(d1), records_of(d2), strict=False)
     # The smaller from the larger: unsigned integers would wrap around, and inf - inf is NaN.
     return [max(a, b) - min(a, b) if a != b else 0.0 for a, b in answers]
@@ -227,6 +224,7 @@ class Neighbours(OfFunction):
         return (self._pair(dataset, other) for other in distinct(self._neighbours_of(dataset)))
 
     def _neighbours_of(self, dataset: Any) -> Iterator[Any]:
+        """Yield up to `MAX_PAIRS` inputs that the function yields; errors are those of `pairs`."""
         call = f"neighbors={self.shown_name}"
         kind, content = kind_of(dataset), key(dataset)
         returned = _answer(
@@ -276,7 +274,8 @@ class Predicate(OfFunction):
     def pairs(self, dataset: Any, records: Sequence[Any] = ()) -> Iterator[Pair]:
         """Yield pairs that differ in one record, and that the function accepts.
 
-        Of an input that is no dataset, they are its pairs with `records`.
+        Of an input that is no dataset, they are its pairs with `records`. Raises ClaimError if the
+        function raises.
         """
         if kind_of(dataset):
             relations = AddRemoveOne(), ReplaceOne()
@@ -291,6 +290,7 @@ class Predicate(OfFunction):
         return accept_until(pairs, lambda pair: self.pair(pair.d1, pair.d2), MAX_ATTEMPTS)
 
     def _are_neighbours(self, d1: Any, d2: Any) -> bool:
+        """Return the function's answer, True or False; raise ClaimError if there is none."""
         call = f"neighbors={self.shown_name}"
         answer = _answer(self.function, (d1, d2), call, "returns whether they are neighbours")
         try:
@@ -330,6 +330,7 @@ def _answer(function: Callable[..., Any], inputs: tuple[Any, ...], call: str, re
 
 
 def _claim_error(call: str, error: Exception, inputs: tuple[Any, ...], returns: str) -> ClaimError:
+    """Return the ClaimError on an error of a user's function, with its inputs and its task."""
     shown = " and ".join(
         f"{name} = {describe(value)}" for name, value in zip(("D", "D'"), inputs, strict=False)
     )

@@ -1,7 +1,7 @@
-"""Datasets of any type: which objects are one, their records, and how to make another one of them.
+"""Datasets of any type: a `DataType` says which objects are one, and makes others from records.
 
-Each type is a `DataType`. Nothing of numpy, pandas and their like is imported: an array can only be
-met if its library is loaded.
+Nothing of numpy, pandas and their like is imported: an array can only be met if its library is
+loaded.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Writer(Protocol):
 
 
 class DataType(ABC):
-    """One type of dataset. Its *rows* are an object from which records are taken by position."""
+    """A type of dataset. Its *rows* are an object from which records are taken by position."""
 
     name: ClassVar[str]
     brackets: ClassVar[tuple[str, str]]
@@ -53,7 +53,7 @@ class DataType(ABC):
         return True
 
     def detail(self, value: Any) -> Any:
-        """Return a value that is equal for datasets that can exchange records: columns, if any."""
+        """Return a value that is equal for datasets that can exchange records, such as columns."""
         columns = self.columns(value)
         return None if columns is None else tuple(columns)
 
@@ -62,7 +62,7 @@ class DataType(ABC):
         return self.detail(value)
 
     def dropped_part_advice(self, value: Any) -> str:  # noqa: ARG002
-        """Return what to do if a part of an object, which its neighbours lack, holds data."""
+        """Return advice on a part of an object, such as an index, that neighbours lack; else ""."""
         return ""
 
     def content(self, value: Any) -> str:  # noqa: ARG002
@@ -70,7 +70,7 @@ class DataType(ABC):
         return "filled"
 
     def columns(self, value: Any) -> list[Any] | None:  # noqa: ARG002
-        """Return the names of the columns, if the records have named entries."""
+        """Return the names of the columns; None if the records have no named entries."""
         return None
 
     def cells(self, value: Any) -> list[Any]:
@@ -91,10 +91,7 @@ class DataType(ABC):
 
     @abstractmethod
     def join_rows(self, datasets: Sequence[Any]) -> Any:
-        """Return the rows of all datasets, at least one.
-
-        Those of a set in the order of `records`.
-        """
+        """Return the rows of all datasets, at least one; for sets in the order of `records`."""
 
     @abstractmethod
     def take_rows(self, rows: Any, positions: Sequence[int]) -> Any:
@@ -102,19 +99,22 @@ class DataType(ABC):
 
     @abstractmethod
     def rebuild(self, example: Any, records: Sequence[Any]) -> Any:
-        """Return a dataset like the example with other records, which it may convert."""
+        """Return a dataset of the example's type with other records, which may get converted.
+
+        Raises any exception if a record does not fit.
+        """
 
     @abstractmethod
     def missing_record(self, example: Any) -> Any:
-        """Return a record of missing values.
+        """Return a record of missing values, in the form of `records`.
 
-        If there are none, it raises any exception, with the type that has none as its text.
+        If the type has no missing values, it raises any exception, with a reason as its text.
         """
 
     def source(self, value: Any, writer: Writer) -> str:
-        """Return an expression that makes the same dataset.
+        """Return an expression that makes the same dataset; it may be wrong, as it is checked.
 
-        If there is none, it raises any exception. What it makes is compared, so it may be wrong.
+        If there is none, it raises any exception.
         """
         raise NotImplementedError
 
@@ -156,7 +156,7 @@ def _type_by_class(cls: Any) -> DataType | None:
 
 
 def type_of(value: Any) -> DataType | None:
-    """Return the type of a dataset; None if the object is none."""
+    """Return the `DataType` of a dataset; None if the object is none."""
     kind: Any = type(value)
     data = _type_by_class(kind)
     return data if data is not None and data.fits(value) else None

@@ -19,11 +19,9 @@ from pytest_dp.data.record_pool import Positions, RecordPool
 from pytest_dp.data.types import type_of
 
 MAX_FIRST_ROWS = 16
-"""Representative rows of a large dataset. More take longer; fewer: a unit that differs is not
-seen."""
+"""Representative rows of a large dataset. Fewer: a unit that differs is not seen."""
 MAX_MEMBERS = 8
-"""Rows of a unit, and units, that pairs are made of. More: pairs of many rows share the samples;
-fewer: the one that leaks may be left out."""
+"""Rows of a unit, and units, that pairs are made of. Fewer may miss the unit that leaks."""
 MAX_SUGGESTIONS = 3
 """Names that an error suggests. More hide the right one."""
 
@@ -59,7 +57,7 @@ class Step(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The name of the unit; empty for a record."""
+        """The name of the unit that left, else of the one that came; empty for a record."""
         return self.unit or self.by
 
     def reverse(self) -> Step:
@@ -67,7 +65,7 @@ class Step(NamedTuple):
         return Step(self.by, self.by_rows, self.unit, self.rows)
 
     def verb(self, verbs: tuple[str, str]) -> str:
-        """Return ``"replaced"``, the verb for records that left, or the verb for new ones."""
+        """Return "replaced", or of two verbs the first if a unit left, the second if one came."""
         return "replaced" if self.rows and self.by_rows else verbs[not self.rows]
 
     def in_words(self, verbs: tuple[str, str]) -> str:
@@ -81,7 +79,10 @@ class Step(NamedTuple):
 
 
 def difference_in_words(steps: Sequence[Step], verbs: tuple[str, str]) -> str:
-    """Return how D' differs from D in words, such as ``"one record removed"``."""
+    """Return how D' differs from D in words, such as ``"one record removed"``.
+
+    Of more than two units, the first two are named. `steps` has at least one step.
+    """
     if steps[0].name:
         shown = [step.in_words(verbs) for step in steps[:2]]
         more = len(steps) - len(shown)
@@ -93,7 +94,7 @@ def difference_in_words(steps: Sequence[Step], verbs: tuple[str, str]) -> str:
 
 
 def surplus(gone: int, new: int, what: str = "record") -> str:
-    """Return how many records, or units, are only in D and only in D'."""
+    """Return how many records, or units (`what`), are only in D and only in D', in words."""
     return f"{plural(gone, what)} only in D and {plural(new, what)} only in D'"
 
 
@@ -113,7 +114,7 @@ class UnitChange(NamedTuple):
 
 
 class Members:
-    """The units that datasets of a pool are made of, and that may leave them or come into them.
+    """A view of the units of a pool's datasets, which may leave a dataset or come into it.
 
     Without a `unit`, each record is a unit. The record at position `null` belongs to none. Of a
     unit, at most `max_rows` rows come in.
@@ -127,7 +128,7 @@ class Members:
         self._owners: dict[int, Hashable] = {}
 
     def _owner(self, at: int) -> Hashable:
-        """Return a key of the unit of the record at a position; `_NOBODY` if there is none."""
+        """Return the key of the unit of the record at a position; `_NOBODY` for nulls and gaps."""
         same = self.pool.same[at]
         if same == self._null or at in self.pool.gaps:
             return _NOBODY
@@ -156,6 +157,7 @@ class Members:
         return [self._order(members, positions) for members in rounds.values()]
 
     def _name(self, at: int) -> str:
+        """Return the name of the unit of the record at a position; empty without units."""
         if self._read is None:
             return ""
         return name_of(self._unit, self._read(self.pool.records[at]))
@@ -189,7 +191,7 @@ class Members:
     def addable(
         self, rounds: Sequence[Sequence[Member]], new: Sequence[Member]
     ) -> Sequence[Member]:
-        """Return members that may be added.
+        """Return the members of `new` that may be added to a dataset with the members in `rounds`.
 
         A set cannot hold a record twice, nor a dataset one unit.
         """
@@ -199,9 +201,10 @@ class Members:
         return [member for member in new if member.key not in held]
 
     def replacements(self, leaving: Member, coming: Member, positions: Positions) -> list[Member]:
-        """Return the members that may replace a unit: another one, or that one's rows as its own.
+        """Return members that may replace a unit: the coming one, or its rows as the leaving one.
 
-        The rows of the other unit are added to the pool as records of the unit that leaves.
+        Rows of the second kind are added to the pool. Empty for an equal record, or if neither is
+        new.
         """
         if self._read is None:
             return [coming] * (coming.key != leaving.key)
@@ -221,7 +224,8 @@ class Members:
     def representative_positions(self, positions: Positions) -> Positions:
         """Return the positions of representative rows of a large dataset, in their order.
 
-        Of units, they are all rows: of the largest units, and of those of representative rows.
+        Of units, they are all rows of at most `MAX_MEMBERS` units: of large ones, and of those with
+        representative rows.
         """
         records = [self.pool.records[at] for at in positions]
         telling: Iterable[int] = representatives(records, MAX_FIRST_ROWS)
@@ -252,7 +256,7 @@ def owners(dataset: Any, records: Sequence[Any], unit: Any) -> list[Any]:
     """Return the unit of each of some records of a dataset, which are in the form of `records_of`.
 
     `unit` is the name of a column, a key of dicts, an attribute, the index in tuples, or a
-    function. Raises ClaimError if records have none of this name.
+    function. Raises ClaimError if records have none of this name, or if the function raises.
     """
     read = reader(dataset, unit)
     units = []
@@ -265,7 +269,7 @@ def owners(dataset: Any, records: Sequence[Any], unit: Any) -> list[Any]:
 
 
 def reader(example: Any, unit: Any) -> Read:
-    """Return a function that reads the unit of a record of such a dataset."""
+    """Return a function that reads the unit of a record; raise ClaimError without such a column."""
     if callable(unit):
         read: Read = unit
         return read

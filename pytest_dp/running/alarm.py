@@ -1,10 +1,9 @@
 """An alarm that interrupts a mechanism's run, a computation, or a whole audit.
 
-Nothing is raised in what finalizes an object, as Python prints and drops it there. Nor below a
-native callback: Python prints what a callback of ctypes or cffi raises, drops it, and the native
-code goes on with a null result, which it may follow. The exception waits until Python has returned
-from it. Native code that uses Python's own interface, such as `sorted` or NumPy, passes exceptions
-on. Whatever becomes of an exception once it is raised, the run that it has interrupted is given up.
+Nothing is raised in finalizers of objects, or below callbacks of ctypes and cffi: Python would
+print the exception and drop it. The alarm waits until such code has returned. Native code that uses
+Python's own interface, such as `sorted` or NumPy, passes exceptions on. The interrupted run is
+given up, even if the exception is swallowed.
 """
 
 from __future__ import annotations
@@ -27,25 +26,19 @@ from pytest_dp.basics.whose_code import OURS
 from pytest_dp.running.calling import Call
 
 HUNG_SECONDS = 5.0
-"""Seconds for a run that stands still, or a worker beyond its deadline. More: hangs are found
-later; fewer: slow runs count as hangs."""
+"""Seconds after which a run counts as hung. More: hangs are found later."""
 AGAIN_SECONDS = 1.0
-"""Seconds until an alarm rings again after it has raised. More: code that swallows the exception
-goes on for longer; fewer: code that cleans up is interrupted more often."""
+"""Seconds until an alarm rings again. Fewer interrupt code that cleans up more often."""
 
 RETRY_SECONDS = 0.01
 """Seconds until an alarm rings again that could not raise. More wait longer, fewer load the run."""
 LOOK_TIMES = 4.0
-"""Times that a look at the interrupted frames has taken, after which the alarm rings again. With
-fewer, looks keep the code from going on."""
+"""Durations of a look at frames until the alarm rings again. Fewer keep code from going on."""
 MIN_SECONDS = 1e-3
 """Seconds until an alarm rings whose time has passed; 0 would switch it off."""
 
 MAX_WRAPPERS = 4
-"""Levels of objects around a callback, such as a cache around a partial around a function.
-
-With fewer, the function inside of such objects is not found; more take longer to walk.
-"""
+"""Levels of objects around a callback, such as a cache around a partial. More take longer."""
 
 T = TypeVar("T")
 
@@ -59,9 +52,9 @@ class TimeUp(BaseException):
     """Raised by the alarm; not an `Exception`, so that mechanisms do not swallow it.
 
     `frames` are those of other code than ours, the innermost first. `is_delicate` says that nothing
-    may be raised there now; `waited`, that it had to wait for native code; `computing` and
-    `auditing`, whether a computation or a whole audit was interrupted; else it was a run.
-    `runs_done` are the runs of the same call that had ended, and `watch` has the call's effort.
+    may be raised there now; `waited`, that it waited for native code; `computing` and `auditing`,
+    that no run was interrupted, but a computation or a whole audit. `runs_done` are the runs of the
+    same call that had ended, and `watch` has the call's effort.
     """
 
     def __init__(self, frame: FrameType | None) -> None:
@@ -90,13 +83,13 @@ class TimeUp(BaseException):
         self.is_delicate |= importing and self.computing
 
     def safe_frames(self) -> Sequence[FrameType]:
-        """Return the frames in which the alarm may raise: those above all native callbacks."""
+        """Return the frames in which the alarm may raise: outside of all native callbacks."""
         safe = above_native_code(self.frames)
         return safe if self.caller is None else [*safe, self.caller]
 
     @property
     def stack(self) -> str:
-        """The lines at which other code than that of this package was interrupted, as a text."""
+        """The interrupted lines outside of this package, as in a traceback; may be empty."""
         theirs = [frame for frame in self.frames if not frame.f_code.co_filename.startswith(OURS)]
         lines = (traceback.format_stack(frame, 1) for frame in reversed(theirs))
         return "".join(itertools.chain.from_iterable(lines)).rstrip()
@@ -131,10 +124,10 @@ _CALLERS = {
 
 
 def above_native_code(frames: Sequence[FrameType]) -> Sequence[FrameType]:
-    """Return the frames above all native callbacks; all frames if there is no callback.
+    """Return the frames that called the outermost native callback; all frames if there is none.
 
-    The innermost frame comes first. A function that is a callback counts as called by native code,
-    even where Python has called it.
+    `frames` begins with the innermost. A function that is a callback counts as called by native
+    code, even where Python has called it.
     """
     codes = callback_codes()
     inside = [at for at, frame in enumerate(frames) if frame.f_code in codes]
@@ -142,14 +135,14 @@ def above_native_code(frames: Sequence[FrameType]) -> Sequence[FrameType]:
 
 
 def callback_codes() -> set[CodeType]:
-    """Return the code of all functions that ctypes and cffi have made callbacks of."""
+    """Return the code of all functions that callbacks of ctypes and cffi may enter first."""
     return {
         code for callback in _callback_objects() for code in _entry_codes(callback, MAX_WRAPPERS)
     }
 
 
 def _callback_objects() -> Iterator[Any]:
-    """Yield the objects that callbacks of ctypes and cffi call, found by the garbage collector."""
+    """Yield the objects that callbacks of ctypes and cffi refer to, if these are loaded."""
     ctypes, cffi = sys.modules.get("ctypes"), sys.modules.get("_cffi_backend")
     pointer = ctypes.PYFUNCTYPE(None).__base__ if ctypes else None
     described = cffi.CType if cffi else None
@@ -164,7 +157,7 @@ def _callback_objects() -> Iterator[Any]:
 
 
 def _entry_codes(called: Any, levels: int) -> Iterator[CodeType]:
-    """Yield the code that calling an object may enter first, inside of so many `levels`."""
+    """Yield the code that a call of an object may enter first, inside of `levels` wrappers."""
     if type(called) is FunctionType:
         yield called.__code__
     elif type(called) in (MethodType, staticmethod, classmethod):
@@ -184,7 +177,7 @@ def _entry_codes(called: Any, levels: int) -> Iterator[CodeType]:
 
 
 class _OtherAlarm:
-    """The alarm that somebody else has set, which rings in time while ours is set."""
+    """The alarm that code other than this package has set: it rings in time while ours is set."""
 
     def __init__(self) -> None:
         self.handler: Any = signal.getsignal(signal.SIGALRM)
@@ -205,15 +198,15 @@ class _OtherAlarm:
 
 
 class Alarm:
-    """An alarm that raises `TimeUp` in a run or a computation once `left()` is 0 or less.
+    """An alarm that raises `TimeUp` in a run or a computation once `seconds_left()` is 0 or less.
 
-    It rings again, should the mechanism swallow every exception. `raised` are the exceptions so
-    far. One that is `of_audit` interrupts the whole audit, too.
+    It rings again, should the mechanism swallow the exception. `raised` are the exceptions so far.
+    An alarm `of_audit` interrupts a whole audit, too.
     """
 
-    def __init__(self, left: Callable[[], float], *, of_audit: bool = False) -> None:
+    def __init__(self, seconds_left: Callable[[], float], *, of_audit: bool = False) -> None:
         self.raised = list[TimeUp]()
-        self._left, self._of_audit = left, of_audit
+        self._seconds_left, self._of_audit = seconds_left, of_audit
         self._at, self._is_traced, self._is_ringing = 0.0, False, False
         earlier = getattr(signal.getsignal(signal.SIGALRM), "__self__", None)
         self._outer = earlier if isinstance(earlier, Alarm) else None
@@ -221,10 +214,13 @@ class Alarm:
 
     @contextmanager
     def set(self) -> Iterator[list[TimeUp]]:
-        """Set the alarm within the block; an alarm that was set before rings on after it."""
+        """Set the alarm within the block, and yield the list of its exceptions so far.
+
+        The alarm that was set before rings on after the block.
+        """
         tracer = sys.gettrace()
         earlier = signal.signal(signal.SIGALRM, self._ring)
-        self._next(self._left())
+        self._next(self._seconds_left())
         try:
             yield self.raised
         finally:
@@ -244,13 +240,13 @@ class Alarm:
         signal.setitimer(signal.ITIMER_REAL, 0)
 
     def _next(self, seconds: float) -> None:
-        """Set the timer to so many seconds, or to fewer if somebody else's alarm rings earlier."""
+        """Set the timer to some `seconds`, or to fewer if the alarm of other code rings earlier."""
         self._at = clocks.seconds() + seconds
         left = max(min(seconds, self._theirs.seconds_left()), MIN_SECONDS)
         signal.setitimer(signal.ITIMER_REAL, left if left < math.inf else 0)
 
     def _ring(self, signum: int, frame: FrameType | None) -> None:
-        """Handle the signal, unless an earlier one is being handled, as on a busy machine."""
+        """Interrupt if due; only set the timer if another signal is being handled."""
         if self._is_ringing:
             self._next(AGAIN_SECONDS)
             return
@@ -261,14 +257,16 @@ class Alarm:
             self._is_ringing = False
 
     def _interrupt_if_due(self, signum: int, frame: FrameType | None) -> None:
-        """Raise `TimeUp` if there is no time left and the frame is safe; else set the timer again.
+        """Raise `TimeUp` if no time is left and the frame is safe; else set the timer again.
 
-        Where the frame is below native code, the exception is raised once that has returned.
+        Below native code, it is raised once that has returned. A signal in other code than runs is
+        passed to the alarm that was set before. Errors of the handler of another alarm are passed
+        on.
         """
         started = clocks.seconds()
         self._next(AGAIN_SECONDS)
         self._theirs.ring(signum, frame)
-        if (left := self._left()) > 0:
+        if (left := self._seconds_left()) > 0:
             self._next(left)
             return
         up = TimeUp(frame)
@@ -292,9 +290,10 @@ class Alarm:
         raise up
 
     def _raise_on_next_line(self, up: TimeUp, frames: Sequence[FrameType]) -> None:
-        """Trace these frames, and raise as soon as one of them goes on with another line.
+        """Trace `frames`, so that `up` is raised as soon as one of them goes on with another line.
 
-        That gets out of a handler that swallows everything, and waits for native code to return.
+        That gets out of a handler that swallows every exception, and waits for native code to
+        return.
         """
 
         def trace(frame: FrameType, event: str, argument: Any) -> Any:  # noqa: ARG001
@@ -310,7 +309,10 @@ class Alarm:
 
 
 def is_free() -> bool:
-    """Return whether an alarm can be set: on this system, in this thread, beside other alarms."""
+    """Return whether an alarm can be set: in the main thread, where the system has interval timers.
+
+    False also if the handler of the signal is not Python's, or if a timer runs without a handler.
+    """
     if not hasattr(signal, "setitimer"):
         return False
     if threading.current_thread() is not threading.main_thread():

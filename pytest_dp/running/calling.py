@@ -1,9 +1,8 @@
 """Calls of a mechanism: which argument takes the data, the generator and the number of draws.
 
-Each output is copied as it comes, as the mechanism may change or reuse the object later.
-Rows of a vectorised call that share their noise are one run, not two: ``np.repeat(noise, 2)``,
-``np.tile``, a shuffled copy and antithetic noise (z and -z) all look right row by row. Rows that
-agree by chance, as those of few values do, agree in other calls as well.
+Each output is copied as it comes, as the mechanism may reuse the object. Rows of a vectorised call
+that share their noise are one run, not two: ``np.repeat(noise, 2)`` and antithetic noise (z and -z)
+look right row by row. Rows that agree by chance agree in other calls as well.
 """
 
 from __future__ import annotations
@@ -29,20 +28,17 @@ from pytest_dp.running.copies import CannotCopy, Pristine
 from pytest_dp.running.generators import NO_GENERATORS, Captured, find_generators
 
 MIN_ROWS = 16
-"""Draws of a call that show whether noise is shared, at least. Fewer: chance looks like it; more:
-small calls are not looked at."""
+"""Smallest call that is checked for shared noise. Fewer: chance looks like shared noise."""
 CHECK_CALLS = 8
 """Further calls that decide whether noise is shared. More take longer; fewer: chance decides."""
 CHECK_ROWS = 64
 """Draws of each of these calls. More take longer; fewer: chance decides."""
 MAX_LOOKS = 2
-"""Calls after which further calls are made. More take longer: rows of few values are always alike;
-fewer: noise that is shared on one input alone is not seen."""
+"""Checks by further calls. More take longer; fewer miss noise shared on one input alone."""
 MIN_EQUAL = 16
 """Equal outputs within calls that show shared noise. Fewer may be chance; more are seen later."""
 MAX_LOOKED = 1_000
-"""Draws after which large calls are not looked at again. More take longer; fewer: noise that is
-shared late is not seen."""
+"""Draws after which large calls are not checked. Fewer miss noise that is shared late."""
 
 
 @dataclass(slots=True)
@@ -76,7 +72,7 @@ class Call:
     made: RunCounter = field(default_factory=RunCounter, compare=False)
 
     def with_mechanism(self, mechanism: Callable[..., Any], params: dict[str, Any]) -> Call:
-        """Return the call of another mechanism, in which it looks for captured generators."""
+        """Return the call of another mechanism, with the generators that it and `params` hold."""
         captured = find_generators(mechanism, params)
         return replace(self, mechanism=mechanism, params=params, captured=captured)
 
@@ -88,28 +84,32 @@ class Call:
     def with_signature(
         self, method: str, params: dict[str, Any], rng: str | None, size: str | None
     ) -> Call:
-        """Return a call with these keywords, of this mechanism or of a `method` of its object."""
+        """Return the call of this mechanism, or of a `method` of its object, by these keywords."""
         mechanism: Any = self.mechanism
         mechanism = getattr(mechanism.__self__, method) if method else mechanism
         return replace(self, rng=rng, size=size).with_mechanism(mechanism, params)
 
     def copy(self, *inputs: Any) -> tuple[Call, list[Any]]:
-        """Copy the mechanism as it was before its first run; return the copy and matching inputs.
+        """Copy the mechanism as it was before its first run; return its call, and the inputs.
 
-        Objects in the inputs get the copied classes. Raises CannotCopy if there can be no copy.
+        Objects in the inputs become objects of the copied classes. The copy's generators are found,
+        so that runs seed them. Raises CannotCopy if there can be no copy.
         """
         copied, data = self.copy_unseeded(*inputs)
         return self.with_mechanism(copied.mechanism, copied.params), data
 
     def copy_unseeded(self, *inputs: Any) -> tuple[Call, list[Any]]:
-        """Copy as `copied` does, but leave captured generators as they are: they are not seeded."""
+        """Copy as `copy` does, but do not find generators in the copy: they are not seeded."""
         if self.pristine is None:
             raise CannotCopy("is not to be copied")
         (mechanism, params), data = self.pristine.copy(*inputs)
         return replace(self, mechanism=mechanism, params=params), data
 
     def reusable_copy(self, data: Any) -> tuple[Call, Any]:
-        """Return the one copy that is used again and again for checks, and a matching input."""
+        """Return the call of the copy that all checks of this process share, and the input for it.
+
+        Makes the copy at the first call. Raises CannotCopy if there can be no copy.
+        """
         assert self.pristine is not None
         (mechanism, params), data = self.pristine.reusable_copy(data)
         if self.captured.generators:
@@ -123,11 +123,12 @@ class Call:
         generator: np.random.Generator,
         before: Callable[[int], None] | None = None,
     ) -> Outputs:
-        """Run the mechanism, and return `count` outputs: a list, or an array with samples first.
+        """Run the mechanism, and return `count` outputs: a list, or an array with runs first.
 
         A run that raises gives a `Raised`. Where there is one draw a call, `before` is called with
-        the number of the run ahead of each. Raises MechanismError if a vectorised mechanism raises,
-        and ClaimError if it returns another number of outputs, or rows that share their noise.
+        the number of the run ahead of each. Raises CannotRun; and of a vectorised mechanism,
+        MechanismError if it raises, and ClaimError if it returns another number of outputs, or rows
+        that share their noise.
         """
         keywords = self._keywords(generator)
         if self.size is not None:
@@ -141,16 +142,19 @@ class Call:
         return self._collect(run_once, count, before)
 
     def draw_one(self, data: Any, generator: np.random.Generator) -> Any:
-        """Run the mechanism once and return the output; no row of a vectorised one is checked."""
+        """Run the mechanism once and return the output; errors are those of `draw`."""
         (output,) = (self.draw if self.size is None else self.draw_rows)(data, 1, generator)
         return output
 
     def draw_rows(self, data: Any, count: int, generator: np.random.Generator) -> Outputs:
-        """Run one vectorised call and return its outputs, without a check for shared noise."""
+        """Run one vectorised call as `draw` does, without a check for shared noise."""
         return self._draw_vectorized(data, count, self._keywords(generator))
 
     def _call(self, data: Any, keywords: dict[str, Any]) -> Callable[[], Any]:
-        """Return a function that calls the mechanism, with the parameters of a `WithParams`."""
+        """Return a function without arguments that calls the mechanism.
+
+        If the data are a `WithParams`, its parameters replace `keywords` of the same names.
+        """
         if isinstance(data, WithParams):
             return partial(self.mechanism, data.data, **{**keywords, **data.params})
         return partial(self.mechanism, data, **keywords)
@@ -167,7 +171,11 @@ class Call:
         count: int,
         before: Callable[[int], None] | None,
     ) -> list[Any]:
-        """Call `run_once` so many times and return the outputs; errors are outputs, as `Raised`."""
+        """Call `run_once` `count` times and return copies of the outputs; errors are `Raised`.
+
+        Raises CannotRun, and exceptions that end a process or a run. Only the first output has a
+        trace.
+        """
         outputs: list[Any] = []
         self.made.runs += count
         self.made.watch = clocks.Stopwatch()
@@ -186,7 +194,10 @@ class Call:
         return outputs
 
     def _draw_vectorized(self, data: Any, count: int, keywords: dict[str, Any]) -> Outputs:
-        """Run one call of `count` draws, and return a copy of the outputs; errors as `draw`."""
+        """Run one call of `count` draws, and return a copy of the outputs.
+
+        Raises MechanismError if the call raises, ClaimError if it does not return `count` outputs.
+        """
         keywords[self.size or ""] = count
         self.made.runs += count
         self.made.watch = clocks.Stopwatch()
@@ -213,7 +224,10 @@ class Call:
         return outputs
 
     def _refuse_shared_noise(self, data: Any, outputs: Outputs, keywords: dict[str, Any]) -> None:
-        """Raise ClaimError if rows seem to share their noise, and further calls confirm it."""
+        """Raise ClaimError if rows seem to share their noise, and further calls confirm it.
+
+        Calls of few rows are not checked, nor any once `MAX_LOOKS` checks were made.
+        """
         count = len(outputs)
         is_looked_at = self.made.looks < MAX_LOOKS and not count > MAX_LOOKED < self.made.runs
         if count < MIN_ROWS or not is_looked_at or not has_few_distinct_rows(row_keys(outputs)):
@@ -233,7 +247,7 @@ class Call:
 
 
 def row_keys(outputs: Any) -> Floats:
-    """Return a number for every row, equal for equal rows."""
+    """Return a number for every row, equal for equal rows; NaN counts as 0."""
     try:
         table = np.asarray(outputs, dtype=np.float64)
     except (TypeError, ValueError):  # of other types, or of several lengths
@@ -245,38 +259,47 @@ def row_keys(outputs: Any) -> Floats:
 
 
 def has_few_distinct_rows(row_keys: Floats) -> bool:
-    """Return whether half of the rows or more are equal to another row, or mirror it."""
+    """Return whether at most half as many distinct keys of rows as rows occur.
+
+    True also if that holds for the distances of keys from their mean, as in rows that mirror
+    others.
+    """
     return any(
         2 * len(np.unique(values)) <= len(values) for values in _values_and_distances(row_keys)
     )
 
 
 def is_noise_shared(calls: list[Floats]) -> bool:
-    """Return whether rows of one call agree far more often than rows of different calls."""
+    """Return whether equal rows are most often of one call; `calls` are the row keys of each call.
+
+    There have to be `MIN_EQUAL` pairs of equal rows within calls, and more of them than between
+    calls. The distances of keys from their mean are compared, too.
+    """
     sizes = [len(call) for call in calls]
     for values in _values_and_distances(np.concatenate(calls)):
-        together = _pairs(values)
-        within = sum(_pairs(part) for part in np.split(values, np.cumsum(sizes)[:-1]))
+        together = _count_equal_pairs(values)
+        within = sum(_count_equal_pairs(part) for part in np.split(values, np.cumsum(sizes)[:-1]))
         if within >= MIN_EQUAL and 2 * within > together:
             return True
     return False
 
 
 def _values_and_distances(row_keys: Floats) -> list[Floats]:
-    """Return values, and their distances from the middle, as numbers that can be compared."""
+    """Return the keys minus their mean, and their absolute values, both scaled and rounded."""
     apart = row_keys - row_keys.mean()
     spread = float(np.abs(apart).max()) or 1.0
     rounded = np.round(apart / spread, 9)
     return [rounded, np.abs(rounded)]
 
 
-def _pairs(values: Floats) -> int:
+def _count_equal_pairs(values: Floats) -> int:
+    """Return the number of pairs of equal values."""
     counts = np.unique(values, return_counts=True)[1]
     return int((counts * (counts - 1) // 2).sum())
 
 
 def _checked_name(mechanism: Any) -> str:
-    """Return the name of a mechanism; raise ClaimError if it cannot be called or is async."""
+    """Return the name of a mechanism; raise ClaimError if it is not callable, or is async."""
     if not callable(mechanism):
         raise ClaimError(f"The mechanism is {mechanism!r}, which is not callable. Give a function.")
     name: str = getattr(mechanism, "__name__", repr(mechanism))
@@ -302,7 +325,8 @@ def _generator_parameter(
 ) -> str | None:
     """Return the parameter that takes a random generator; None if the mechanism has none.
 
-    Raises ClaimError if the claim names another parameter than `rng`, and there is no such one.
+    None also if the claim gives the parameter itself. Raises ClaimError if the claim names another
+    parameter than `rng`, which the mechanism (`written`) does not have.
     """
     name, usual = arguments.rng, arguments.rng == "rng"
     if name in {*arguments.params, *arguments.drawn}:
@@ -317,10 +341,10 @@ def _generator_parameter(
 
 
 def prepare(mechanism: Any, arguments: Arguments) -> Call:
-    """Return the call of a mechanism that a claim describes.
+    """Return the call of a mechanism that a claim describes, without a run.
 
     Raises ClaimError if the mechanism is not a plain function of the data with the parameters that
-    the claim names.
+    the claim names. Parameters of a mechanism without a readable signature are not checked.
     """
     name = _checked_name(mechanism)
     params = dict(arguments.params)
@@ -353,12 +377,12 @@ def prepare(mechanism: Any, arguments: Arguments) -> Call:
 
 
 def _ends_all(error: BaseException) -> bool:
-    """Return whether an error is no output, but ends all runs: an alarm, or `CannotRun`."""
+    """Return whether an error is no output but ends all runs: an alarm, or `CannotRun`."""
     return not isinstance(error, Exception | SystemExit) or isinstance(error, CannotRun)
 
 
 def _trace(error: BaseException) -> str:
-    """Return the traceback from the mechanism inward, without the frames that called it."""
+    """Return the traceback of an error as text, without the frames that called the mechanism."""
     inner: TracebackType | None = error.__traceback__
     while inner is not None and inner.tb_frame.f_code.co_filename == __file__ and inner.tb_next:
         inner = inner.tb_next

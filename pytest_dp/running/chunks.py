@@ -1,8 +1,8 @@
 """Chunks of work: some runs of the mechanism on one input, with randomness of their own.
 
-Chunks are the unit that is shared out between processes. How a draw is cut into chunks, and which
-stream each one uses, depends on nothing but the draw itself, so the outputs are the same whichever
-process runs them. The outputs of a chunk are measured where they are drawn, and a `Summary` stays.
+Chunks are shared out between processes. How a draw is cut into chunks, and which stream each one
+uses, depends on the draw alone, so the outputs are the same in any process. The outputs of a chunk
+are measured where they are drawn, and a `Summary` stays.
 """
 
 from __future__ import annotations
@@ -29,19 +29,15 @@ from pytest_dp.running.generators import seed_randomness, states, stream
 MAX_BYTES = 2**25
 """Bytes of outputs drawn at a time. More take memory; fewer take longer."""
 MIN_JOB_SECONDS = 0.1
-"""Seconds of a job of a process, about. More: processes wait for each other; fewer: sending jobs
-takes longer than running them."""
+"""Seconds of a job, about. More: processes wait for each other; fewer: sending takes longer."""
 MAX_VECTORIZED = 32_768
 """Runs of one call of a vectorised mechanism. More take memory; fewer take longer."""
 MAX_SCALAR = 4_096
-"""Runs of a chunk of a mechanism that gives one output a call. More: processes wait for each other;
-fewer: each chunk's overhead counts."""
+"""Runs of a chunk of one output a call. More: processes wait for each other."""
 MIN_CHUNK = 64
-"""Runs of a chunk of a small draw, if it has so many. More: few processes have work; fewer: each
-chunk's overhead counts."""
+"""Runs of a chunk of a small draw, if it has so many. More: few processes have work."""
 MIN_SHARED = 256
-"""Runs of a chunk of a small draw whose runs share their random numbers: the sources of each chunk
-are set up first."""
+"""Runs of a chunk of a small draw with shared random numbers, which take time to set up."""
 MAX_CHUNKS = 16
 """Chunks of a large draw, if none gets too large. More: overhead; fewer: processes wait."""
 MAX_SLOW_CHUNKS = 32
@@ -71,8 +67,7 @@ class Summary:
     changed_input: bool = False
     """Whether the mechanism changes its input, so that each run got a copy."""
     noise: bytes | None = None
-    """A digest of the noise, which is to be the same on every input; None unless the chunk is
-    shared and the mechanism vectorised."""
+    """A digest of the noise; None unless the chunk is shared and the mechanism vectorised."""
     unseeded: bool = False
     """Whether outputs vary, and no generator within reach was drawn from."""
     worked: int = 0
@@ -101,7 +96,7 @@ _KINDS = {**dict.fromkeys("iufc", "numbers"), "b": "truths", "U": "texts", "S": 
 
 
 def summarise_outputs(outputs: Outputs, summary: Summary) -> ChunkOutput:
-    """Return a chunk's outputs with its summary, completed by what the outputs are."""
+    """Return outputs with `summary`, completed by the kind of an array or by counts of errors."""
     if isinstance(outputs, np.ndarray):
         kind = _KINDS.get(outputs.dtype.kind, "objects")
         return ChunkOutput(outputs, replace(summary, kind=kind))
@@ -119,7 +114,7 @@ LEAF_BYTES = 32
 
 
 def count_fitting(outputs: Outputs) -> int:
-    """Return how many outputs of the size of these fit into `MAX_BYTES`; at least 1."""
+    """Return how many outputs as large as the first four fit into `MAX_BYTES`; at least 1."""
     sizes = [
         output.nbytes
         if isinstance(output, np.ndarray | np.generic)
@@ -136,9 +131,9 @@ def _length(output: Any) -> int:
 def cut_draw(
     draw: Chunk, vectorized: bool, *, slow: bool = False, limit: int = MAX_VECTORIZED
 ) -> list[Chunk]:
-    """Cut a draw into chunks: more chunks for slow mechanisms, which are shared out to processes.
+    """Cut a draw into chunks, each with its own stream; `slow` mechanisms get smaller chunks.
 
-    No chunk has more than ``limit + 1`` runs.
+    No chunk has more than ``limit + 1`` runs, or one more than `MAX_VECTORIZED` or `MAX_SCALAR`.
     """
     count = draw.count
     limit = min(limit, MAX_VECTORIZED if vectorized else MAX_SCALAR)
@@ -156,10 +151,7 @@ def cut_draw(
 
 
 class Input:
-    """An input of the mechanism, and its pickle, which restores it if the mechanism changes it.
-
-    `live` is the input, a copy of the data.
-    """
+    """An input of the mechanism: a copy of the data (`live`), with a pickle that restores it."""
 
     frozen: bytes | None = None
     """The pickle; None if the input cannot be pickled."""
@@ -182,18 +174,18 @@ class Input:
         self._load(pickle_data(state))
 
     def with_data(self, data: Any) -> Input:
-        """Return an input of these data; this input if it has the same object already."""
+        """Return an input of these data; this input if its data are the very same object."""
         return self if data is self.live else Input(data)
 
     def fresh(self) -> Any:
-        """Return a copy of the data that the mechanism may change."""
+        """Return a copy of the data, which a run may change; the data if they cannot be copied."""
         return copy_data(self.live) if self.frozen is None else pickle.loads(self.frozen)
 
     def restore_if_changed(self) -> bool:
         """Restore the input if a run has changed its content; return whether it had.
 
-        A data frame may keep its values in another way once it was read, such as by ``.values``:
-        the content is what it holds.
+        False also if the input cannot be pickled. A data frame may keep its values in another way
+        once it was read, such as by ``.values``: the content is what it holds.
         """
         if self.frozen is None or pickle_data(self.live) == self.frozen:
             return False
@@ -210,7 +202,7 @@ def _content_key(data: Any) -> Any:
 
 
 def pickle_data(data: Any) -> bytes:
-    """Pickle data by the standard library, or by `copies.dumps` if that cannot pickle them."""
+    """Pickle data, by `copies.dumps` if the standard library cannot; raise if neither can."""
     try:
         return pickle.dumps(data, pickle.HIGHEST_PROTOCOL)
     except Exception:  # lambdas, classes of a notebook
@@ -230,7 +222,7 @@ class Runner:
     """Seconds of effort of one run, as measured so far; None before the first."""
 
     def with_inputs(self, call: Call, dataset: Input) -> Call:
-        """Return the call, with a fresh input for every run if the mechanism changes it."""
+        """Return the call, with a fresh input for every run if `copies` is set."""
         return replace(call, input=dataset.fresh) if self.copies else call
 
     def run(
@@ -238,9 +230,10 @@ class Runner:
     ) -> Iterator[ChunkOutput]:
         """Run chunks in order, and yield the outputs of each.
 
-        A chunk that has changed its input is run once more, with a copy of the input for each run.
-        Raises OutOfTime if the deadline passes first, and CannotCouple if a shared chunk turns out
-        not to be a function of its input and its streams.
+        A chunk that has changed its input is run once more, with a copy of the input for each run,
+        as are later chunks. Raises OutOfTime if the deadline passes first, CannotCouple if a shared
+        chunk turns out not to be a function of its input and its streams, and the errors of
+        `Call.draw`.
         """
         runner, runs, spent = self, 0, 0.0
         for chunk in chunks:
@@ -265,10 +258,7 @@ class Runner:
     def run_chunk(
         self, call: Call, dataset: Input, chunk: Chunk, deadline: Deadline
     ) -> ChunkOutput:
-        """Run one chunk and return its outputs; the input may be changed.
-
-        Raises OutOfTime if the deadline passes first, and CannotCouple as `run` does.
-        """
+        """Run one chunk and return its outputs; runs may change the input. Errors as `run`."""
         if deadline.remaining() <= 0:
             raise OutOfTime
         sequence = stream(self.seed, *chunk.key)
@@ -302,7 +292,7 @@ Work = tuple[Input, list[Chunk]]
 def cut_jobs(
     works: list[Work], n_jobs: int, seconds_a_run: float | None
 ) -> list[tuple[int, list[Chunk]]]:
-    """Cut works into jobs, several for every process; return the number of the work of each job."""
+    """Cut works into jobs, several for every process; return each job's work and chunks."""
     runs = sum(chunk.count for _, chunks in works for chunk in chunks)
     a_job = min(MIN_JOB_SECONDS / (seconds_a_run or MIN_JOB_SECONDS), runs / (4 * n_jobs))
     jobs: list[tuple[int, list[Chunk]]] = []
@@ -326,7 +316,7 @@ def measure_chunks(
     """Yield the function's value for the outputs of each chunk, as chunks come in.
 
     `account` is called with the summary of each chunk first; it may raise. Raises OutOfTime if the
-    function still runs when the deadline interrupts it.
+    function still runs when the deadline interrupts it, and errors of the function.
     """
     for each in ran:
         account(each.summary)

@@ -1,10 +1,9 @@
 """Copies of a mechanism as it was before its first run, for trials.
 
-A mechanism may keep something from run to run: noise in a buffer, answers in a cache. So runs with
-repeated random numbers, or with none, are runs of a copy that is thrown away; the audited mechanism
-only ever sees new random numbers. A copy shares nothing with the original that a run could change:
-functions, classes and modules are copied with the variables that they use, and caches of
-`functools` start empty. Only libraries, which keep no noise, are shared.
+A mechanism may keep noise or answers from run to run. So runs with repeated random numbers are runs
+of a copy that is thrown away; the audited mechanism only sees new ones. Functions, classes and
+modules are copied with the variables that they use, and caches of `functools` start empty. Only
+libraries, which keep no noise, are shared with the original.
 """
 
 from __future__ import annotations
@@ -40,11 +39,9 @@ except ImportError:
 
 
 MAX_STATE_BYTES = 2**26
-"""Bytes that a mechanism may hold to be copied. More take memory and time; fewer: its state is not
-reset."""
+"""Bytes that a mechanism may hold to be copied. Fewer: its state is not reset."""
 MAX_FUNCTIONS = 3_000
-"""Functions that a mechanism may reach to be copied. More take longer; fewer: its state is not
-reset."""
+"""Functions that a mechanism may reach to be copied. Fewer: its state is not reset."""
 
 _FRAMEWORKS = frozenset(
     ["cloudpickle", "torch", "jax", "jaxlib", "tensorflow", "keras", "numba", "polars", "pyarrow"]
@@ -73,10 +70,7 @@ def _with_its_file(code: types.CodeType) -> tuple[Callable[..., types.CodeType],
 
 
 class Pickler(cloudpickle.Pickler):  # type: ignore[misc]
-    """The pickler of cloudpickle, with the names of the files of code, which `explain` shows.
-
-    cloudpickle leaves these names out from 3.1.3 on.
-    """
+    """The pickler of cloudpickle, but with the file names of code, which `explain` shows."""
 
     dispatch_table: ClassVar = ChainMap(
         {types.CodeType: _with_its_file}, cloudpickle.Pickler.dispatch_table
@@ -149,22 +143,22 @@ class Pristine:
         self._reusable = None
 
     def copy(self, *inputs: Any) -> tuple[Any, list[Any]]:
-        """Make and return a new copy, and the inputs as instances of the copied classes.
+        """Make and return a new copy, and the inputs as objects of the copied classes.
 
-        Raises CannotCopy if there can be no copy.
+        Raises CannotCopy if there can be no copy, or if an input cannot be pickled.
         """
         obj, classes = self._copy()
         return obj, [self._translate(data, classes) for data in inputs]
 
     def reusable_copy(self, data: Any) -> tuple[Any, Any]:
-        """Return the copy that is made once in each process, and an input as `fresh` does."""
+        """Return one copy that all calls share, and an input for it; errors are those of `copy`."""
         if self._reusable is None:
             self._reusable = self._copy()
         obj, classes = self._reusable
         return obj, self._translate(data, classes)
 
     def _copy(self) -> tuple[Any, list[type]]:
-        """Make and return a copy, and the copied classes."""
+        """Make and return a copy, and the copied classes; raise CannotCopy if that fails."""
         if self.reason:
             raise CannotCopy(self.reason)
         try:
@@ -173,7 +167,7 @@ class Pristine:
             raise CannotCopy(_reason_of(error)) from None
 
     def _translate(self, data: Any, classes: list[type]) -> Any:
-        """Return data whose instances of original classes are instances of the copied ones."""
+        """Return data with objects of the copied classes for originals; may raise CannotCopy."""
         if not self._classes:
             return data
         file = io.BytesIO()
@@ -186,7 +180,7 @@ class Pristine:
 
 
 def _reason_of(error: Exception) -> str:
-    """Return the reason why copying raised an error."""
+    """Return the reason why there is no copy, by the error that copying raised."""
     if isinstance(error, CannotCopy):
         return str(error)
     line = str(error).strip().partition("\n")[0]
@@ -206,7 +200,7 @@ class _Copier(Pickler):
     """A pickler of a snapshot: code of users by value, with the module variables that it names.
 
     `names` are names in functions, to which those of further functions are added; `classes` are the
-    classes that were pickled by value.
+    classes that were pickled by value. Pickling raises CannotCopy beyond its limits.
     """
 
     def __init__(self, names: frozenset[str]) -> None:
@@ -219,6 +213,7 @@ class _Copier(Pickler):
         self.reads = False
 
     def content(self) -> bytes:
+        """Return the bytes that were pickled so far."""
         return self._file.getvalue()
 
     def is_complete(self) -> bool:
@@ -229,7 +224,11 @@ class _Copier(Pickler):
         return self.names & vars(module).keys()
 
     def reducer_override(self, obj: Any) -> Any:
-        """Return how to pickle an object: functions, classes and modules of users by value."""
+        """Return how to pickle an object, and note the names and values in functions and classes.
+
+        Functions, classes and modules of users are pickled by value. Raises CannotCopy if a
+        function imports a user's module while it runs, or if there are more than `MAX_FUNCTIONS`.
+        """
         if isinstance(obj, types.FunctionType):
             if _is_shared(obj.__module__):
                 return super().reducer_override(obj)
@@ -283,6 +282,7 @@ class _Copier(Pickler):
         return super().reducer_override(obj)
 
     def _note_function(self, function: types.FunctionType) -> None:
+        """Note names and values that a function uses; raise CannotCopy if it imports modules."""
         code = function.__code__
         cells = [cell.cell_contents for cell in function.__closure__ or () if is_bound(cell)]
         used = [function.__globals__.get(name) for name in code.co_names]
@@ -296,9 +296,11 @@ class _Copier(Pickler):
             raise CannotCopy(f"it imports {name.strip('.') or 'modules'} while it runs")
 
     def _note_values(self, *values: Any) -> None:
+        """Set `reads` if one of the values is neither None, callable nor a module."""
         self.reads |= not all(v is None or callable(v) or inspect.ismodule(v) for v in values)
 
     def _count(self) -> None:
+        """Count a function or class; raise CannotCopy if there are more than `MAX_FUNCTIONS`."""
         self._functions += 1
         if self._functions > MAX_FUNCTIONS:
             raise CannotCopy(f"it reaches more than {(MAX_FUNCTIONS):,} functions")
@@ -319,23 +321,20 @@ def _is_compiled(cls: type) -> bool:
 
 
 def _as_new_class(reduced: Any) -> Any:
-    """Return a reduced class without the number that identifies it in this process.
-
-    By this number, cloudpickle would find the class itself.
-    """
+    """Return a reduced class without its number, by which cloudpickle would find the class."""
     make, arguments, (members, *more), *rest = reduced
     members.pop("__slotnames__", None)  # which `copyreg` notes when the first object is copied
     return make, (*arguments[:-2], None, arguments[-1]), (members, *more), *rest
 
 
 def _load_source(name: str) -> Any:
-    """Return a global generator, or its stand-in where an instrument is in place."""
+    """Return a global generator by its name, or its stand-in while an instrument is in place."""
     instrument = current_instrument()
     return stand_in(instrument, _GLOBALS[name]) if instrument else _SOURCES[name]
 
 
 def _load_generator(kind: int, make: Any, arguments: Any, state: Any = None) -> Any:
-    """Return a generator that the mechanism keeps, or a stand-in if an instrument is in place."""
+    """Return a new generator in a pickled state, or a stand-in while an instrument is in place."""
     instrument = current_instrument()
     if instrument:
         return stand_in(instrument, Source("its generator", KINDS[kind]))
@@ -346,7 +345,7 @@ def _load_generator(kind: int, make: Any, arguments: Any, state: Any = None) -> 
 
 
 def _copy_module(name: str) -> types.ModuleType:
-    """Return a module that looks up what it does not have in the one of that name."""
+    """Return a module that takes attributes it lacks from the module of that name."""
     copied = types.ModuleType(name)
     vars(copied)["__getattr__"] = functools.partial(getattr, importlib.import_module(name))
     return copied

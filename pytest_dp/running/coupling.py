@@ -1,14 +1,14 @@
 """Common random numbers: two inputs have the same noise, and different runs stay independent.
 
-Run by run: before each, every source of random numbers starts afresh, however many numbers a run
-takes. This holds if an output depends on nothing but the input and the stream.
+Run by run: before each, every source of random numbers starts afresh. This holds if an output
+depends on nothing but the input and the stream.
 
 Row by row, in a vectorised mechanism: if both inputs ask for the same noise and each draw uses only
-its own row. What is asked is logged; rows of noise are replaced by others to see whether any other
-row of the outputs moves. It has to ask the generator that it is given, and for all rows at once.
+its own row. Requests for noise are logged; rows of noise are replaced by others to see whether any
+other row of the outputs moves.
 
-Both are tried first, and checked again and again while outputs are drawn. This happens on copies of
-the mechanism, so that the audited mechanism never gets the same numbers twice.
+Both are tried first, and checked while outputs are drawn, on copies of the mechanism, so that the
+audited mechanism never gets the same numbers twice.
 """
 
 from __future__ import annotations
@@ -39,20 +39,16 @@ from pytest_dp.running.laws import NUMPY
 TRIED_STREAMS = 3
 """Streams of a trial. More take longer; fewer miss outputs that depend on earlier runs."""
 RERUN_SHARE = 0.02
-"""Share of the runs of a chunk that are made again, to see whether they depend on others. Larger:
-checks take longer; smaller: more is missed."""
+"""Share of the runs of a chunk that are repeated as a check. Smaller misses more."""
 
 CHECKED_SHARE = 0.05
-"""Share of vectorised calls that are made again with other noise in half of the rows. Larger takes
-longer; smaller misses more."""
+"""Share of vectorised calls that are repeated as a check. Smaller misses more."""
 TRIAL_RUNS = 2
 """Runs of the first trial, of which one may take a second. More take longer; fewer show less."""
 TRIAL_ROWS = 24
-"""Rows of the calls of a trial. More take longer; with fewer, draws that depend on others now and
-then, as by rejection, are seen late."""
+"""Rows of the calls of a trial. Fewer: rare dependence, as by rejection, is seen late."""
 ROW_CHILD = 1_000
-"""Number of the first child of a chunk's seed sequence from which rows get their noise. Given: the
-children below have other uses."""
+"""Number of the first child of a chunk's seed sequence that gives rows their noise."""
 DIFFERENT_NOISE = "the two inputs ask for different noise"
 
 _FORTH = [(run, side) for side in (0, 1) for run in range(TRIED_STREAMS)]
@@ -61,8 +57,7 @@ SCHEDULE = (*_FORTH, *((run, 1 - side) for run, side in reversed(_FORTH)))
 so that an output that depends on earlier runs has other ones before it."""
 
 CHECK_CHILD, ANEW_CHILD = 4, 5
-"""Numbers of the children of a chunk's seed sequence that choose the runs to check, and that seed
-runs which are made anew. Given by `generators.seed_randomness`, which uses those below."""
+"""Children of a chunk's seed sequence after those of `generators.seed_randomness`."""
 
 
 class CannotCouple(Exception):  # noqa: N818  a way out, not an error
@@ -86,10 +81,11 @@ def draw_per_run(
     sequence: np.random.SeedSequence,
     idle: frozenset[int],
 ) -> Outputs:
-    """Run a chunk, each run from its own stream, and return the outputs; check some on a copy.
+    """Run a chunk, each run from its own stream, and return the outputs; run some again on a copy.
 
-    `idle` are the numbers of sources that the mechanism does not use. Raises CannotCouple if an
-    output that was checked depends on more than the input and the stream.
+    `idle` are the numbers of sources that the mechanism does not use. If it uses one, the chunk is
+    run again, with new random numbers. Raises CannotCouple if an output that was checked depends on
+    more than the input and the stream.
     """
     if threading.current_thread() is not threading.main_thread():
         idle -= {PYTHONS_NUMBER}  # others are at work in this process, and may use it at any time
@@ -126,7 +122,7 @@ def _draw_with_idle(
 
 
 def _check(call: Call, data: Any, outputs: Outputs, checked: list[int], runs: RunStreams) -> None:
-    """Run the `checked` runs again; raise CannotCouple if an output is another one."""
+    """Run the `checked` runs again; raise CannotCouple if one of them gives another output."""
     for run in checked:
         if not equal_outputs(outputs[run], _rerun(call, data, runs, run)):
             raise CannotCouple(DEPENDS_ON_EARLIER_RUNS)
@@ -138,7 +134,7 @@ def try_per_run(
     """Run copies in the order of `SCHEDULE`, and return the numbers of the sources that stay idle.
 
     `calls` are two calls of copies, which have no other use, each with its input. Raises
-    CannotCouple if outputs depend on more than the input and the stream, or if no run uses a source
+    CannotCouple if outputs depend on more than the input and the stream, or if a run uses no source
     that can be restarted, and OutOfTime if the deadline passes first.
     """
     captured = calls[0][0].captured
@@ -169,9 +165,10 @@ def _trace_run(call: Call, data: Any, runs: RunStreams, run: int) -> tuple[Any, 
 
 
 class Log(Instrument):
-    """A generator for one call of many rows, which logs the draws that the call asks for.
+    """An instrument that answers and logs the draws of one vectorised call.
 
-    `recorder` is what the mechanism gets. The rows of the mask `replaced` get other noise.
+    `recorder` is the generator that the mechanism gets. The rows of the mask `replaced` get other
+    noise.
     """
 
     def __init__(
@@ -187,11 +184,11 @@ class Log(Instrument):
         self.recorder: np.random.Generator = stand_in(self, RNG)
 
     def replacing(self, rows: Bools) -> Log:
-        """Return a log for a repetition of the call, with other noise in these rows."""
+        """Return a log for a repetition of the call, with other noise in the rows of a mask."""
         return Log(self._sequence, self.rows, rows)
 
     def attribute(self, source: Source, name: str) -> Any:
-        """Return a method that draws and logs; note any attribute of which rows may depend."""
+        """Return a method that draws and logs; refuse the run if rows may depend on it."""
         self.is_over()  # whether this is another thread
         if name in NUMPY and NUMPY[name].rows is not None:
             return partial(self._noise, name)
@@ -199,7 +196,10 @@ class Log(Instrument):
         return getattr(self._own, name)
 
     def _noise(self, name: str, *args: Any, **keywords: Any) -> Any:
-        """Draw by a method of numpy, log the request, and return the noise."""
+        """Draw by a method of numpy, log the request, and return the noise.
+
+        Refuses the run if rows of the noise do not belong to rows of outputs.
+        """
         values = getattr(self._own, name)(*args, **keywords)
         self._asked = True
         if not isinstance(values, np.ndarray) or values.shape[:1] != (self.rows,):
@@ -240,8 +240,8 @@ def draw_row_aligned(
 ) -> tuple[Outputs, bytes]:
     """Run one call of `count` rows; return the outputs, and a hash of the noise that it asked for.
 
-    Now and then, the call is made again with other noise in half of the rows. Raises CannotCouple
-    if a draw uses more than its row of the noise, or if that is unknown.
+    A share `CHECKED_SHARE` of calls is repeated on a copy, with other noise in half of the rows.
+    Raises CannotCouple if a draw uses more than its row of the noise, or if that is unknown.
     """
     log = Log(sequence, count)
     with _guarded_sources(call, sequence) as runs:
@@ -265,10 +265,11 @@ def _chooser_of_rows(sequence: np.random.SeedSequence) -> np.random.Generator | 
 def try_row_aligned(
     calls: Sequence[tuple[Call, Any]], sequence: np.random.SeedSequence, deadline: Deadline
 ) -> frozenset[int]:
-    """Run copies on two inputs, to see whether they ask for the same noise and use it row by row.
+    """Run copies on two inputs, and again with other noise in half of the rows.
 
-    Arguments and errors are those of `try_per_run`; no source is known to be idle, so the set that
-    is returned is empty. Each call has `TRIAL_ROWS` rows.
+    Raises CannotCouple if the inputs ask for different noise, or if a row depends on the noise of
+    another, and OutOfTime. Returns an empty set, as no source is known to be idle. Arguments are
+    those of `try_per_run`.
     """
     logs = [Log(sequence, TRIAL_ROWS) for _ in calls]
     with _guarded_sources(calls[0][0], sequence) as runs:
@@ -297,7 +298,10 @@ def _guarded_sources(call: Call, sequence: np.random.SeedSequence) -> RunStreams
 
 
 def _logged_call(call: Call, data: Any, log: Log, runs: RunStreams) -> tuple[Outputs, bytes]:
-    """Run a call with a log as its generator; return the outputs, and the log's digest."""
+    """Run a call with a log as its generator; return the outputs, and the log's digest.
+
+    Raises CannotCouple as `Log.digest` does, also if the call draws on another generator.
+    """
     was_drawn_unasked()  # by what ran before
     outputs = call.draw_rows(data, log.rows, log.recorder)
     if not runs.are_idle():
@@ -306,7 +310,7 @@ def _logged_call(call: Call, data: Any, log: Log, runs: RunStreams) -> tuple[Out
 
 
 def _check_rows(outputs: Outputs, again: Outputs, same_noise: Bools) -> None:
-    """Raise CannotCouple if rows with the same noise differ."""
+    """Raise CannotCouple if rows in the mask `same_noise` differ between two calls."""
     if isinstance(outputs, np.ndarray) and isinstance(again, np.ndarray):
         agree = equal_outputs(outputs[same_noise], again[same_noise])
     else:

@@ -1,7 +1,4 @@
-"""Deadlines that also interrupt a mechanism that never returns, or a long computation.
-
-Where alarms can be set (see `alarm`); elsewhere a deadline is only seen between runs.
-"""
+"""Deadlines that also interrupt a run or a computation, where alarms can be set (see `alarm`)."""
 
 from __future__ import annotations
 
@@ -32,18 +29,15 @@ T = TypeVar("T")
 DEFAULT_SECONDS = 60.0
 """Seconds of functions whose user gives none: the default of audits."""
 TIMES_IN_ALL = 2.0
-"""How many times `max_seconds` a whole audit or estimate may take, with pairs, runs and the report.
-With fewer, slow mechanisms look as if they hung."""
+"""Times `max_seconds` that a whole audit may take. Fewer: slow mechanisms count as hung."""
 SECONDS_IN_ALL = 60.0
-"""Seconds that a whole audit may take besides: to start processes, and to explain a violation. With
-fewer, short audits of slow mechanisms look as if they hung; more keep a build waiting."""
+"""Seconds that a whole audit may take besides, to start processes and explain violations."""
 PATIENCE_SECONDS = 10.0
-"""Further seconds after which a process is ended whose native code does not return. Fewer end a
-process during a long native call that returns; more keep a build waiting."""
+"""Further seconds until a process ends whose native code hangs. Fewer cut long calls off."""
 
 
 class OutOfTime(Exception):  # noqa: N818  a way out, not an error
-    """The deadline has passed; `stack` shows where the mechanism was if it hung."""
+    """The deadline has passed; `stack` has the mechanism's lines if it hung, else ""."""
 
     def __init__(self, stack: str = "") -> None:
         super().__init__(stack)
@@ -78,26 +72,29 @@ class Deadline:
         return self._at - self.spent()
 
     def seconds_to_interrupt(self) -> float:
-        """Return the seconds until whatever still runs is interrupted."""
+        """Return the seconds until a run that is under way is interrupted; may be negative."""
         return self._last - self.spent()
 
     def remaining_times(self) -> tuple[float, float, float]:
-        """Return the arguments that make this deadline in another process, with its own clocks."""
+        """Return the arguments that make this deadline in another process, by its own clock."""
         return self.remaining(), self.seconds_to_interrupt(), self.allowed
 
     def with_reserve(self, share: float) -> Deadline:
-        """Return a deadline that begins no work after a `share` of this time, but lets work end."""
+        """Return a deadline that begins no work after a `share` of all the time, but lets work end.
+
+        It interrupts runs when this one does. It is infinite if the time has no limit.
+        """
         at = self._last - (1 - share) * self.allowed if self.allowed < math.inf else math.inf
         return Deadline(at, self._last, self.allowed, self._watch)
 
 
 @contextmanager
 def interruptible(deadline: Deadline, seconds_a_run: float | None) -> Iterator[None]:
-    """Raise `OutOfTime` in the middle of a mechanism's run once the deadline has passed.
+    """Raise `OutOfTime` in the middle of a run in the block once the deadline has passed.
 
-    It does so in the main thread, where the system has interval timers; elsewhere, runs are not
-    interrupted. The exception has the mechanism's stack if the run looks hung, not just slow:
-    `seconds_a_run` are what a run takes usually, None if that is unknown.
+    Runs are not interrupted where no alarm can be set (see `alarm.is_free`). The exception has the
+    mechanism's stack if the run looks hung, not just slow: `seconds_a_run` are the usual seconds of
+    a run, None if unknown.
     """
     if not is_free():
         yield
@@ -127,10 +124,7 @@ stderr: int | None = None
 
 @contextmanager
 def writing_to(file: int | None) -> Iterator[None]:
-    """Write the stack of a process whose native code never returns to this open file, in the block.
-
-    The number of the file is forgotten afterwards, as another file may get it.
-    """
+    """Write the stack of a process whose native code hangs to this open file, within the block."""
     global stderr
     before, stderr = stderr, file
     try:
@@ -146,9 +140,9 @@ _watched: list[str] = []
 def end_if_hung(name: str, max_seconds: float, audit: Callable[[], T]) -> T:
     """Run an audit or an estimate and return its value; interrupt it if it hangs.
 
-    Raises MechanismError, with the line, where Python code hangs. Native code that never returns
-    to Python cannot be interrupted: the stack is written, and the process is ended. Without alarms
-    (see `interruptible`), or with no limit, the audit is just run.
+    Raises MechanismError, with the line, if Python code hangs, and errors of the audit. If native
+    code never returns, the stack is written and the process is ended. Without alarms, inside of
+    another such audit, or if `max_seconds` is infinite or not positive, the audit is just run.
     """
     if not is_free() or _watched or not 0 < max_seconds < math.inf:
         return audit()
@@ -171,7 +165,7 @@ def end_if_hung(name: str, max_seconds: float, audit: Callable[[], T]) -> T:
 
 
 def ended_if_hung(function: Callable[P, T]) -> Callable[P, T]:
-    """Wrap a function of a mechanism so that `end_if_hung` runs it within its `max_seconds`."""
+    """Return a function of a mechanism that `end_if_hung` runs within its keyword `max_seconds`."""
 
     @wraps(function)
     def watched(*args: P.args, **keywords: P.kwargs) -> T:
@@ -186,10 +180,11 @@ def ended_if_hung(function: Callable[P, T]) -> Callable[P, T]:
 
 
 def _is_hung(up: TimeUp, deadline: Deadline, seconds_a_run: float | None) -> bool:
-    """Return whether the interrupted run hangs, rather than being slow.
+    """Return whether an interrupted run hangs, rather than being slow.
 
-    A run hangs if it took `HUNG_SECONDS`, or 0.3 of the time that was allowed, and 50 times as
-    long as runs usually do. The time of earlier runs in the same call is taken off.
+    It hangs if it took `HUNG_SECONDS`, or 0.3 of the time that was allowed, and 50 times as long as
+    usual. Earlier runs of the same call do not count. False if they exist and the usual time is
+    unknown.
     """
     usual = seconds_a_run or 0.0
     stuck = up.watch.spent() - up.runs_done * usual
@@ -198,10 +193,10 @@ def _is_hung(up: TimeUp, deadline: Deadline, seconds_a_run: float | None) -> boo
 
 
 def within(seconds: float, compute: Callable[[], T]) -> T:
-    """Run a computation and return its value; interrupt it after so many seconds if possible.
+    """Run a computation and return its value; interrupt it after some `seconds` of effort.
 
-    It should change nothing that is used afterwards, or all at once and at its end. Raises
-    OutOfTime if it takes longer, or if `seconds` is not positive.
+    Raises OutOfTime if it takes longer, or if `seconds` is not positive. Without alarms it is not
+    interrupted. It should change nothing that is used later, or all at once and at its end.
     """
     if seconds <= 0:
         raise OutOfTime

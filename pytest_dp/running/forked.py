@@ -1,16 +1,14 @@
 """Runs of a mechanism in processes that were forked before its first run.
 
-Not everything can be copied: connections, generators in mid-course, memory of compiled code; nor is
-all that a mechanism uses: copies share libraries. A forked process has all of it, as it was. So a
-process is forked before a mechanism is run for the first time, and waits; whatever it forks in its
-turn starts afresh.
+Connections, generators in mid-course and memory of compiled code cannot be copied. A process that
+is forked before the first run has them as they were. It waits, and forks a process for each fresh
+start.
 
-Forked processes hold none of the sockets and pipes that were open before: a mechanism that used
-them there would take answers from the original. It raises instead, unless the modules of the
-project are imported anew in the process that is forked, and make connections of their own.
+Forked processes hold none of the sockets and pipes that were open before: a mechanism that uses
+them raises, unless the modules of the project are imported anew there, and connect by themselves.
 
-What an audit leaves in a mechanism, such as answers in a cache, is there when the next one begins.
-A verdict must not depend on that: the first state of a mechanism in this process is kept.
+A verdict must not depend on answers that an earlier audit left in a mechanism: its first state in
+this process is kept.
 """
 
 from __future__ import annotations
@@ -51,16 +49,13 @@ from pytest_dp.running.locating import import_anew, locate
 from pytest_dp.running.modules import ASKED, record_opened_files
 
 MAX_STARTS = 24
-"""Processes that start afresh to confirm a violation. More take longer; of 8, all keep the same of
-two answers in one audit of ten."""
+"""Processes that confirm a violation. Of 8, all kept one of two answers in 1 of 10 audits."""
 MAX_WAITING = 4
 """Processes that wait for further audits of a mechanism. More take memory; fewer start anew."""
 MAX_WAITING_BYTES = 1_000_000
-"""Bytes of a mechanism whose process waits for further audits. More take memory; fewer start
-anew."""
+"""Bytes of a mechanism whose process waits for further audits. More take memory."""
 IMPORT_SECONDS = 10.0
-"""Seconds in which a process imports the modules of a project anew; libraries are there already.
-Fewer: slow imports count as hangs; more: a build waits longer where an import hangs."""
+"""Seconds to import a project's modules anew. Fewer: slow imports count as hangs."""
 POLL_SECONDS = 0.1
 """Seconds between two looks at a pipe. More: alarms may find it hanging; fewer take longer."""
 
@@ -131,9 +126,9 @@ class Origin:
     ) -> list[Outputs]:
         """Run the mechanism, as `call` says, in a new process, and return the outputs of each work.
 
-        The mechanism was never run there. The process is given `seconds`, as it may wait for
-        threads of libraries, which are missing there. Raises CannotCopy if no process can be
-        forked, or if it ends without an answer, and OutOfTime if the deadline passes first.
+        The mechanism was never run there. The process is given `seconds`. Raises CannotCopy if no
+        process can be forked, the work cannot be pickled, the runs fail or take longer, and
+        OutOfTime if the deadline passes first.
         """
         if self.reason:
             raise CannotCopy(self.reason)
@@ -159,7 +154,7 @@ class Origin:
         return given.outputs
 
     def _ask(self, request: bytes, seconds: float) -> bytes:
-        """Send a request and return the pickled `Answer`; set `reason`, and return b"", if none."""
+        """Send a request, return the pickled `Answer`; b"" if none comes, and set `reason`."""
         try:
             self._pipe.send_bytes(request)
             until = clocks.seconds() + seconds + HUNG_SECONDS
@@ -187,7 +182,7 @@ _HANGS = "it does not return in a process that was forked, perhaps because it wa
 
 
 def _pickle_work(call: Call, start: Start, work: RunOrder) -> bytes:
-    """Pickle the work that a process is asked for. Raises CannotCopy if that cannot be done."""
+    """Pickle the work that a process is asked for; raise CannotCopy if that cannot be done."""
     place = None
     if start is Start.IMPORTED and (place := locate(call.mechanism)) is None:
         raise CannotCopy("it is in no module that can be imported again")
@@ -200,7 +195,7 @@ def _pickle_work(call: Call, start: Start, work: RunOrder) -> bytes:
 
 
 def _end_with(work: Callable[..., None], *args: Any) -> NoReturn:
-    """Do the work in a process that was forked, then end the process, whatever is raised."""
+    """Do the work in a process that was forked, then end the process, whatever the work raises."""
     try:
         work(*args)
     finally:
@@ -210,7 +205,7 @@ def _end_with(work: Callable[..., None], *args: Any) -> NoReturn:
 def _wait_for_requests(call: Call, pipe: Connection) -> None:
     """Fork a process for each request, and send its answer, until the other end is closed.
 
-    It runs in the process of an `Origin`.
+    It runs in the process of an `Origin`, and ends that process with all that it forked.
     """
     os.setsid()  # so that it can be ended with all that it forks
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGALRM):
@@ -258,17 +253,14 @@ def _cut_off(kept: int) -> None:
 
 
 def _answer(call: Call, generators: list[Any] | None, request: bytes, pipe: Connection) -> None:
-    """Run the mechanism on the work of a request, and send an `Answer` to the pipe.
-
-    It runs in a process that `_wait_for_requests` forked. The `generators` are reseeded first.
-    """
+    """Run the mechanism on the work of a request, and send an `Answer` to the pipe."""
     pipe.send_bytes(_outputs_sent(call, generators or [], request))
 
 
 def _outputs_sent(call: Call, generators: list[Any], request: bytes) -> bytes:
     """Reseed generators, run the mechanism on a request, and return a pickled `Answer`.
 
-    Where the request says so, the mechanism's module is imported anew first.
+    If the request says so, the mechanism's module is imported anew first. Errors are in the answer.
     """
     asked: list[str] = []
     files: list[str] = []
@@ -298,14 +290,14 @@ def _outputs_sent(call: Call, generators: list[Any], request: bytes) -> bytes:
 
 
 def _seed(generators: list[Any], sequence: np.random.SeedSequence) -> None:
-    """Reseed each generator from a stream of its own, where its class allows that."""
+    """Reseed each generator from a stream of its own; leave those that cannot be reseeded."""
     for generator, own in zip(generators, sequence.spawn(len(generators)), strict=True):
         with contextlib.suppress(Exception):  # such as of a class derived from one
             reseed(generator, own)
 
 
 def _generators_anywhere() -> list[Any]:
-    """Return all random generators of this process, wherever they are kept."""
+    """Return all random generators of this process that the garbage collector knows."""
     return [obj for obj in gc.get_objects() if issubclass(type(obj), GENERATORS)]
 
 
@@ -318,9 +310,10 @@ def find_files_written(
     start: Start,
     since: float,
 ) -> list[str]:
-    """Run the mechanism once in a new process, and return the files that it reads and that changed.
+    """Run the mechanism once in a new process; return the files it read that were written lately.
 
-    Those are files opened for reading that were written after `since`, in seconds since 1970.
+    Lately means at the time `since` or later, in seconds since 1970. Files that it made itself and
+    empty files are left out. Errors are those of `Origin.run`.
     """
     with contextlib.closing(Origin(call)) as origin:
         chunks = [Chunk(1, (Purpose.COPY, 0))]
@@ -329,7 +322,7 @@ def find_files_written(
 
 
 def _written_at(file: str) -> float:
-    """Return when a file or folder was written, in seconds since 1970; 0 if it is empty."""
+    """Return when a file was written, in seconds since 1970; 0 if it is empty or missing."""
     try:
         found = Path(file).stat()
     except (OSError, ValueError):
@@ -350,7 +343,7 @@ class FirstState:
     since: float = field(default_factory=since_1970)
 
     def keep_waiting(self) -> None:
-        """Let the process wait for later audits of the mechanism; end those that wait longest."""
+        """Let the process wait for later audits; end processes beyond `MAX_WAITING`."""
         if self not in _WAITING:
             _WAITING.append(self)
         while len(_WAITING) > MAX_WAITING:
@@ -370,7 +363,10 @@ _KNOWN: dict[int, tuple[weakref.ref[Any], FirstState]] = {}
 
 
 def first_state(mechanism: Any, pristine: Pristine) -> FirstState:
-    """Remember the first state of a mechanism, and return it: `pristine`, unless one is known."""
+    """Remember the first state of a mechanism, and return it: `pristine`, unless one is known.
+
+    A state of more than `MAX_WAITING_BYTES` is returned, but not remembered.
+    """
     owner = mechanism.__self__ if isinstance(mechanism, types.MethodType) else mechanism
     known = _KNOWN.get(id(owner))
     if known is not None and known[0]() is owner:

@@ -1,9 +1,8 @@
 """Stand-ins for generators, which pass every request for random numbers on to an instrument.
 
-An instrument raises nothing in a mechanism. Where it has no answer, it notes a reason, and the run
-is *refused*: from then on, real generators give its random numbers until it ends by itself. A run
-is also refused that draws in another thread or process than the one in which the instrument was
-made: the order of such draws is unknown.
+An instrument raises nothing in a mechanism. If it has no answer, or if another thread or process
+draws, it notes a reason, and the run is *refused*: from then on, real generators give its random
+numbers until it ends by itself.
 """
 
 from __future__ import annotations
@@ -51,27 +50,27 @@ class SystemFunctions(random.Random):
     """A generator that has the functions of `secrets` and ``os.urandom`` as methods, too."""
 
     def randbelow(self, exclusive_upper_bound: int) -> int:
-        """Return an integer from 0 to below the bound."""
+        """Return a random integer from 0 to below the bound."""
         return self.randrange(exclusive_upper_bound)
 
     def randbits(self, k: int) -> int:
-        """Return an integer of `k` random bits."""
+        """Return a random integer of `k` bits."""
         return self.getrandbits(k)
 
     def urandom(self, size: int) -> bytes:
-        """Return so many random bytes."""
+        """Return `size` random bytes."""
         return self.randbytes(size)
 
     def token_bytes(self, nbytes: int | None = None) -> bytes:
-        """Return so many random bytes; 32 by default."""
+        """Return `nbytes` random bytes; 32 for None or 0."""
         return self.randbytes(nbytes or 32)
 
     def token_hex(self, nbytes: int | None = None) -> str:
-        """Return random bytes as hexadecimal digits."""
+        """Return `nbytes` random bytes as hexadecimal digits; 32 bytes for None or 0."""
         return self.token_bytes(nbytes).hex()
 
     def token_urlsafe(self, nbytes: int | None = None) -> str:
-        """Return random bytes as text for URLs."""
+        """Return `nbytes` random bytes as text for URLs; 32 bytes for None or 0."""
         return base64.urlsafe_b64encode(self.token_bytes(nbytes)).rstrip(b"=").decode()
 
 
@@ -178,7 +177,10 @@ def stack() -> tuple[Site, ...]:
 
 
 def make_generator(kind: type, words: bytes) -> Any:
-    """Return a real generator of a kind, seeded with 32 bytes."""
+    """Return a real generator of a class in `KINDS`, seeded with `words`, 32 bytes.
+
+    Classes of Python's generators get one with the functions of `secrets` and ``os.urandom``, too.
+    """
     if kind is Generator:
         return Generator(Philox(np.frombuffer(words, np.uint32)))
     if kind is RandomState:
@@ -208,7 +210,7 @@ ELSEWHERE = "it draws in another thread or process"
 
 
 def here() -> tuple[int, int]:
-    """Return a key that differs between threads, and between processes."""
+    """Return the numbers of this process and this thread."""
     return os.getpid(), threading.get_ident()
 
 
@@ -220,9 +222,10 @@ class CannotInstrument(BaseException):
 
 
 class Instrument:
-    """Answers the requests to stand-ins in one run. To be subclassed.
+    """An object that answers the requests to stand-ins in one run. To be subclassed.
 
-    `refusal` says why the run is refused, and is empty if it is not.
+    `refusal` says why the run is refused, and is empty if it is not. In a refused run, real
+    generators give the random numbers.
     """
 
     words = b""
@@ -250,7 +253,7 @@ class Instrument:
         raise CannotInstrument(self.refusal)
 
     def is_over(self) -> bool:
-        """Return whether the run is refused; refuse it if another thread or process calls."""
+        """Return whether the run is refused; refuse it first if another thread or process calls."""
         if self._home != here():
             self.note(ELSEWHERE)
         return bool(self.refusal)
@@ -266,18 +269,21 @@ class Instrument:
         raise NotImplementedError
 
     def other(self, source: Source, name: str) -> Any:
-        """Return an attribute that does not draw; by default, refuse the run instead."""
+        """Return an attribute that does not draw; by default, call `refuse`, which raises."""
         copies = name in COPYING
         self.refuse(f"it copies {source.name}" if copies else f"it uses {source.name}.{name}")
 
     def note_creation(self, source: Source, seed: tuple[Any, ...]) -> None:
-        """Do what has to be done when a mechanism makes or seeds a generator; nothing by default.
+        """Do nothing by default; a subclass notes that the mechanism makes or seeds a generator.
 
         `seed` are the arguments; empty for a generator that is new each time.
         """
 
     def attribute(self, source: Source, name: str) -> Any:
-        """Return the stand-in for an attribute of a generator; see `draw`, `make` and `other`."""
+        """Return what stands for an attribute of a generator; the real one in a refused run.
+
+        Methods that draw call `draw`, `seed` calls `make`, and others are looked up by `other`.
+        """
         if name in source.draws:
             return lambda *args, **keywords: self._answer(Request(source, name, args, keywords))
         return self._unless_refused(
@@ -293,7 +299,7 @@ class Instrument:
         )
 
     def _unless_refused(self, ours: Callable[[], Any], plainly: Callable[[], Any]) -> Any:
-        """Return `ours()`; `plainly()` if the run is, or thereby gets, refused."""
+        """Return `ours()`, or `plainly()` if the run is refused, also if `ours()` refuses it."""
         if not self.is_over():
             try:
                 return ours()

@@ -2,10 +2,9 @@
 
 Seeds follow from the claim. Each stream of random numbers has a key, which no other stream has.
 
-A mechanism may keep a generator: on an object, in a module, in a closure. Copied into several
-processes, it would deal the same "random" numbers in each of them, and counts that look independent
-would not be. So generators are looked for, and all have streams of their own while a mechanism
-runs: one for a chunk of work (`seed_randomness`), or one for every run (`RunStreams`).
+A generator that a mechanism keeps would give the same numbers in each process that it is copied
+into. So generators are found, and all have streams of their own while a mechanism runs: one for a
+chunk of work (`seed_randomness`), or one for every run (`RunStreams`).
 """
 
 from __future__ import annotations
@@ -30,10 +29,7 @@ from pytest_dp.basics.reach import GENERATORS, reach
 
 @unique
 class Purpose(IntEnum):
-    """Purposes of samples: the first part of the key of each stream of random numbers.
-
-    No two purposes have random numbers in common, as their keys begin with another number.
-    """
+    """Purposes of samples: the first part of the key of each stream of random numbers."""
 
     TRIAL = 0
     """To see how a mechanism draws its random numbers."""
@@ -64,10 +60,10 @@ class Purpose(IntEnum):
 
 
 def claim_seed(name: str, mechanism: Any) -> int:
-    """Return a seed that changes only when the claim's id or the mechanism's source changes.
+    """Return a seed that changes only with the claim's id (`name`) or the mechanism's source code.
 
-    The same code thus gets the same verdict wherever and whenever it is audited, and running it
-    again until it turns green cannot work.
+    The same code thus gets the same verdict wherever it is audited. Code without a source file
+    counts by its bytecode; an object without code by its name.
     """
     inner = definition_of(mechanism)
     try:
@@ -88,11 +84,7 @@ def definition_of(mechanism: Any) -> Any:
 
 
 def stream(seed: int, *key: int) -> np.random.SeedSequence:
-    """Return the seed sequence of one chunk of work; different keys give independent streams.
-
-    A key starts with its length: that of no chunk is then a prefix of another's, and the children
-    that `seeded` spawns from one can never be those of another.
-    """
+    """Return the seed sequence of one chunk of work; different keys give independent streams."""
     return np.random.SeedSequence(seed, spawn_key=(len(key), *key))
 
 
@@ -163,7 +155,7 @@ def restore(generator: Any, state: Any) -> None:
 
 
 def _set_sequence(bits: Any, sequence: Any) -> None:
-    """Make a bit generator spawn from another sequence, where this numpy can (from 2.0)."""
+    """Make a bit generator spawn from another sequence; do nothing with numpy below 2.0."""
     if bits.seed_seq is not sequence and type(bits.__getstate__()) is tuple:
         bits.__setstate__((bits.state, sequence))
 
@@ -192,7 +184,7 @@ def _restoring(captured: Captured) -> Iterator[None]:
 
 
 def states(rng: np.random.Generator, captured: Captured) -> list[Any]:
-    """Return the states of all reachable sources and of `rng`, as values to compare."""
+    """Return the states of `rng`, the global and the captured generators, as values to compare."""
     sources = (rng, NUMPYS, PYTHONS, *captured.generators)
     return [_comparable(state_of(source)) for source in sources]
 
@@ -203,7 +195,8 @@ def seed_randomness(
 ) -> Iterator[np.random.Generator]:
     """Seed all reachable randomness within the block, and yield a generator for the mechanism.
 
-    ``np.random``, `random` and the `captured` generators draw from streams of their own.
+    ``np.random``, `random` and the `captured` generators draw from streams of their own, and are
+    restored afterwards.
     """
     injected, numpys, pythons = (child(sequence, k) for k in range(3))
     with _restoring(captured):
@@ -218,10 +211,10 @@ def seed_randomness(
 class RunStreams:
     """The sources of random numbers of a mechanism, with a stream for every run.
 
-    A context manager; at its end, all sources but `rng`, which is passed to the mechanism, are in
-    their states of before. `restart` puts the sources at the start of the stream of a run, apart
-    from the `idle` ones, which the mechanism does not use. Sources have numbers: 0 is `rng`, 1 is
-    ``np.random``, 2 is `random`, then come the captured generators.
+    A context manager; at its end, all sources but `rng`, which is passed to the mechanism, are
+    restored. `restart` puts the sources at the start of the stream of a run, except for `idle`
+    ones, which the mechanism does not use. Sources have numbers: 0 is `rng`, 1 is ``np.random``, 2
+    is `random`, then come the captured generators.
     """
 
     def __init__(
@@ -254,19 +247,19 @@ class RunStreams:
         return states(self.rng, self._captured)
 
     def used_since(self, states: list[Any]) -> dict[int, Any]:
-        """Return the new states of sources that have left these `states`, by their numbers."""
+        """Return the states of the sources that differ from `states`, by their numbers."""
         now = enumerate(self.states())
         return {k: state for k, state in now if state != states[k]}
 
     def are_idle(self) -> bool:
-        """Return whether no idle source was used since the start of the block."""
+        """Return whether no source in `idle` was used since the start of the block."""
         return all(
             _comparable(state_of(self._sources[k])) == before for k, before in self._before.items()
         )
 
 
 def _comparable(state: Any) -> Any:
-    """Return a constant that is equal for equal states of a generator only."""
+    """Return a value that is equal for equal states of a generator only."""
     # Only those of `random` are tuples of numbers; in others are arrays, which == cannot compare.
     return state if type(state) is tuple and type(state[0]) is int else pickle.dumps(state)
 
@@ -310,6 +303,8 @@ def _run_sequence(sequence: np.random.SeedSequence, run: int, spawned: int | Non
 
 
 def _joint_restart(restarts: list[Restart]) -> Restart:
+    """Return a function that calls several functions with the number of a run."""
+
     def restart(run: int) -> None:
         for restart in restarts:
             restart(run)
@@ -357,15 +352,12 @@ def _bits_restart(bits: Any, sequence: np.random.SeedSequence, count: int) -> Re
 def _random_words(
     sequence: np.random.SeedSequence, count: int
 ) -> np.ndarray[Any, np.dtype[np.uint64]]:
-    """Return 128 random bits for each run."""
+    """Return 128 random bits for each run, as two words."""
     return np.random.Philox(sequence).random_raw(2 * count).reshape(count, 2)
 
 
 def _philox_restart(bits: Any, sequence: np.random.SeedSequence, count: int) -> Restart:
-    """Return a function that restarts Philox: each run has a random key of 128 bits.
-
-    The counter starts at 0, so that there is room for jumps.
-    """
+    """Return a function that restarts Philox: each run has a random key of 128 bits."""
     inner = {"counter": [0, 0, 0, 0], "key": [0, 0]}
     state: dict[str, Any] = {**bits.state, "state": inner, "has_uint32": 0, "uinteger": 0}
     # Python numbers are read twice as fast as arrays.

@@ -1,9 +1,8 @@
 """Runs of copies of a mechanism, in which an instrument answers every draw, such as a tape.
 
-A tape records every draw of a run, and draws can be replaced. Each line of code draws from a stream
-of its own. So two runs on the same streams have the same noise wherever the same lines draw in the
-same order, even on other inputs or with another value for a draw. Generators that a run seeds with
-equal seeds give equal numbers, as real ones do.
+A tape records every draw of a run, and draws can be replaced. Each line of code draws from its own
+stream, so two runs on the same streams have the same noise wherever the same lines draw in the same
+order. Generators that a run seeds with equal seeds give equal numbers, as real ones do.
 """
 
 from __future__ import annotations
@@ -43,12 +42,10 @@ from pytest_dp.running.modules import modules_replaced
 def run_instrumented(call: Call, data: Any, instrument: Instrument, deadline: Deadline) -> Any:
     """Run a new copy on a copy of the input, and return the output; `Raised` if the copy raises.
 
-    A vectorised mechanism is asked for one row. The instrument answers all draws of the copy: with
-    the generator that it gets, with generators that it keeps, and with functions of `random`,
-    `secrets`, `os` and ``np.random``.
-
-    Raises CannotInstrument if the run was refused, CannotCopy if there can be no copy, and
-    OutOfTime if the deadline passes first.
+    A vectorised mechanism is asked for one row. The instrument answers all draws of the copy: by
+    the generator that it gets, generators that it keeps, and functions of `random`, `secrets`, `os`
+    and ``np.random``. Raises CannotInstrument if the run was refused, CannotCopy if there can be no
+    copy, OutOfTime if the deadline passes first, and MechanismError if a vectorised copy raises.
     """
     with apply_instrument(instrument, deadline):
         output = run_copy(call, data, instrument)
@@ -59,10 +56,7 @@ def run_instrumented(call: Call, data: Any, instrument: Instrument, deadline: De
 
 @contextmanager
 def apply_instrument(instrument: Instrument, deadline: Deadline) -> Iterator[None]:
-    """Let an instrument answer all draws of this thread in the block, without warnings.
-
-    Raises OutOfTime in the middle of a run once the deadline has passed.
-    """
+    """Let an instrument answer all draws of this thread in the block; OutOfTime may be raised."""
     with (
         modules_replaced(instrument),  # also while it is copied: names are looked up then
         np.errstate(all="ignore"),
@@ -81,9 +75,9 @@ def run_copy(
 ) -> Any:
     """Run a new copy, with the instrument already in place, and return the output.
 
-    `data` may be an `Input`, which is copied faster. `params` take the place of parameters of the
-    same names. Raises CannotCopy if there can be no copy, and CannotInstrument if compiled code
-    draws.
+    `data` may be an `Input`, which is copied faster. `params` replace parameters of the same names.
+    Raises CannotCopy if there can be no copy, CannotInstrument if compiled code draws from the
+    generator, and the errors of `Call.draw`.
     """
     item = data if isinstance(data, Input) else Input(data)
     copied, (data,) = call.copy_unseeded(item.fresh())
@@ -96,7 +90,7 @@ def run_copy(
 
 
 class StandsFor(type):
-    """Makes stand-ins for `float` or `int`, which convert an argument by its own `__converted__`.
+    """A class of stand-ins for `float` or `int`, which convert an argument by its `__converted__`.
 
     They are made by `of`. Apart from calls, they behave as the type `plain` that they stand for.
     """
@@ -172,7 +166,7 @@ class Seeded:
 
 
 class Draws:
-    """Streams of random numbers, one for each line of code."""
+    """A family of streams of random numbers, one for each line of code and source."""
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
@@ -196,8 +190,7 @@ class Draws:
 class _Seeds:
     """The seeds of generators in a run, and how many draws each generator made.
 
-    The first generator with a seed draws from the streams of lines; a later one with an equal seed
-    repeats its draws.
+    The first generator with a seed draws from streams of lines; a later one repeats its draws.
     """
 
     def __init__(self) -> None:
@@ -244,7 +237,7 @@ class Tape(Instrument):
     def draw(self, request: Request) -> Any:
         """Draw from the stream of the line that asks, record the draw, and return its value.
 
-        That is the value of the replacement, if there is one.
+        If there is a replacement, that value is recorded and returned instead.
         """
         where = stack()
         stream = self._streams.generator(request, where)

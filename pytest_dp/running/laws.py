@@ -1,9 +1,8 @@
 """Laws of single draws in their standard form, and the catalogue of methods that draw.
 
-Densities and distribution functions are natural logarithms. A law is that of a location-scale
-family at location 0 and scale 1, or of integers; `Family` has all properties of a family. The
-catalogue (`NUMPY`, `PYTHON`) has the law of each method by its arguments, and how numpy's methods
-use the stream of random numbers.
+Densities and distribution functions are natural logarithms. A law is of a location-scale family at
+location 0 and scale 1, or of integers. The catalogue (`NUMPY`, `PYTHON`) has the law of each method
+by its arguments, and how numpy's methods use the stream of random numbers.
 """
 
 from __future__ import annotations
@@ -63,7 +62,7 @@ class Law:
 
     @property
     def lattice(self) -> bool:
-        """True if it is a law of integers."""
+        """True if the draws are integers."""
         return self.family.log_density is None
 
     @property
@@ -90,18 +89,18 @@ class Law:
         return draws
 
     def log_density(self, x: Floats) -> Floats:
-        """Return the logarithm of the density; minus infinity outside of the support."""
+        """Return the log density at each `x`, -inf outside of the support; not for integers."""
         assert self.family.log_density is not None
         with np.errstate(all="ignore"):
             return self.family.log_density(np.asarray(x, float), self.parameter)
 
     def log_below(self, x: Floats) -> Floats:
-        """Return the logarithm of the probability of at most x."""
+        """Return the log probability of a draw of at most x, for each `x`; it may be -inf."""
         with np.errstate(all="ignore"):
             return self.family.log_below(self._as_values(x), self.parameter)
 
     def log_above(self, x: Floats) -> Floats:
-        """Return the logarithm of the probability of more than x."""
+        """Return the log probability of a draw of more than x, for each `x`; it may be -inf."""
         with np.errstate(all="ignore"):
             return self.family.log_above(self._as_values(x), self.parameter)
 
@@ -109,11 +108,7 @@ class Law:
         return np.floor(x) if self.lattice else np.asarray(x, float)
 
     def log_between(self, low: Floats, high: Floats) -> Floats:
-        """Return the log probability of more than `low` and at most `high`; it may be -inf.
-
-        It is the difference of two probabilities, from the side where these are smaller, so that
-        few digits cancel.
-        """
+        """Return the log probability of a draw above `low` and at most `high`; may be -inf."""
         low, high = np.broadcast_arrays(np.asarray(low, float), np.asarray(high, float))
         with np.errstate(all="ignore"):
             upper = (low + high > 0) | (np.isfinite(low) & ~np.isfinite(high))
@@ -231,8 +226,7 @@ class DrawMethod:
     """A method of generators that draws."""
 
     standard: Callable[[Arguments], Standard] | None = None
-    """Returns the law by the arguments, or raises TypeError if these are no numbers; None if the
-    law is unknown."""
+    """Returns the law by the arguments, or raises TypeError for no numbers; None if unknown."""
     rows: Rows | None = None
     """How rows take numbers from the stream; None if unknown, or if rows depend on each other."""
 
@@ -318,7 +312,7 @@ _UNKNOWN = DrawMethod()
 
 
 def draw_kind_of(request: Request) -> DrawMethod:
-    """Return the entry of the method that a request calls; one without a law if there is none."""
+    """Return the entry of the method that a request calls; one without a law if unknown."""
     table = PYTHON if issubclass(request.source.kind, random.Random) else NUMPY
     return table.get(request.method, _UNKNOWN)
 
@@ -326,7 +320,8 @@ def draw_kind_of(request: Request) -> DrawMethod:
 def size_of(request: Request, arguments: Arguments | None = None) -> Any:
     """Return the `size` that a request asks numpy for; None for the shape of its arguments.
 
-    `arguments` are those of the request by name, where these are known already.
+    `arguments` are those of the request by name, if they are known already. Raises TypeError if the
+    method does not take the arguments.
     """
     if request.method in ("rand", "randn"):
         return request.args or None

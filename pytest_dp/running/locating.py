@@ -1,8 +1,7 @@
 """Import a mechanism anew: find its module, and the attributes that lead to it there.
 
-pytest loads test modules and conftest files in ways that no import repeats: from folders that are
-not on `sys.path`, under names that it made up. So each module of the project is loaded from the
-file, and under the name, that it has already.
+pytest loads test modules in ways that no import repeats. So each module of the project is loaded
+from the file, and under the name, that it has already.
 """
 
 from __future__ import annotations
@@ -35,9 +34,10 @@ class ModulePlace:
 
 
 def locate(mechanism: Any) -> ModulePlace | None:
-    """Return where another import puts a function, a method or an object; None if nowhere.
+    """Return the module and names by which an import finds a function, method or object again.
 
-    It has to be a variable of a module of the project, or inside of a class of its own module.
+    None if it is no variable of a module of the project, and in no class of its own module. Scripts
+    do not count.
     """
     owner, method = mechanism, ""
     if isinstance(mechanism, types.MethodType):
@@ -72,8 +72,8 @@ def _project_modules() -> list[types.ModuleType]:
 def import_anew(place: ModulePlace) -> Any:
     """Import all modules of the project once more, and return the mechanism at a place.
 
-    For a process that does nothing else, as others keep the old modules. Raises LookupError if
-    there is no mechanism at the place, or another one, and whatever an import raises.
+    Only for a process that does nothing else, as others keep the old modules. Raises LookupError if
+    another object, or none, is at the place, and whatever an import raises.
     """
     files = {
         name: (str(module.__file__), hasattr(module, "__path__"))

@@ -1,7 +1,7 @@
 """Stand-ins for functions and classes of modules: ``np.random.laplace``, `secrets`, ...
 
-They are in place while a mechanism runs, and for its thread only: other threads call the originals.
-An audit hook of Python sees files that a run opens to read, and other processes that it asks.
+They serve the thread of a run only: other threads call the originals. An audit hook of Python sees
+files that a run opens to read, and other processes that it asks.
 """
 
 from __future__ import annotations
@@ -60,8 +60,7 @@ ASKED = "another process"
 ASKING = "socket.connect", "subprocess.Popen", "os.posix_spawn"
 """Events by which other processes are asked, and started."""
 OF_SYSTEM = "/proc/", "/sys/"
-"""Beginnings of the names of files about the machine, which keep nothing. Threads that watch it,
-such as those of a cluster, read them all the time."""
+"""Beginnings of files about the machine, which keep nothing and are read all the time."""
 _OPENED: list[tuple[list[str], set[str]]] = []
 """For each block that records files: the names of those opened to read, and of those made anew."""
 
@@ -73,7 +72,7 @@ def _install_audit_hook() -> None:
 
 
 def _note_event(event: str, args: tuple[Any, ...]) -> None:
-    """Handle an event of the audit hook: note processes that are asked, record opened files."""
+    """Handle an event of the audit hook: refuse runs that leave the process, record files."""
     if event in _OUTSIDE:
         _note_outside(event)
     if _OPENED:
@@ -82,7 +81,11 @@ def _note_event(event: str, args: tuple[Any, ...]) -> None:
 
 @contextmanager
 def record_opened_files() -> Iterator[list[str]]:
-    """Record the names of files that any thread opens to read within the block, in a list."""
+    """Record the names of files that any thread opens to read within the block, in a list.
+
+    Also folders that are listed, and `ASKED` if a process is started or connected to. Bytecode,
+    files about the machine, and files that were made in the block are left out.
+    """
     files: list[str] = []
     _install_audit_hook()
     _OPENED.append((files, set()))
@@ -93,9 +96,10 @@ def record_opened_files() -> Iterator[list[str]]:
 
 
 def _note_opened_file(files: list[str], made: set[str], event: str, args: tuple[Any, ...]) -> None:
-    """Add the name of a file that is opened to read to `files`, and of a new file to `made`.
+    """Add a file that is opened to read to `files`, and one that is made or emptied to `made`.
 
-    Bytecode, `made` files and those `OF_SYSTEM` are left out.
+    Adds folders and `ASKED` to `files`, too. Bytecode, `made` files and those `OF_SYSTEM` are left
+    out.
     """
     if event == "sqlite3.connect" or event in LISTED:
         folder = "" if isinstance(args[0], int) else os.fsdecode(args[0] or ".")
@@ -127,15 +131,16 @@ if hasattr(os, "register_at_fork"):
 
 @contextmanager
 def modules_replaced(instrument: Instrument) -> Iterator[None]:
-    """Let whatever draws, or makes a generator, in this thread ask an instrument in the block."""
+    """Let all that draws, or makes a generator, in this thread ask an instrument in the block."""
     with _apply_to_thread(instrument), _replacements().in_place():
         yield
 
 
 def current_instrument() -> Instrument | None:
-    """Return the instrument of this thread; if it has none, None, and refuse runs of its parents.
+    """Return the instrument of this thread; None if it has none.
 
-    Those are the runs during which this thread was started: it draws for them.
+    Without one, refuses each run in other threads during which this thread was started: it may draw
+    for that run.
     """
     mine = _RUNNING.get(threading.get_ident())
     if mine:
@@ -164,8 +169,7 @@ def _apply_to_thread(instrument: Instrument) -> Iterator[None]:
 class Replacements:
     """Stand-ins for variables of modules and attributes of classes, for as long as one is in use.
 
-    Threads may enter and leave `in_place` in any order: the first one puts the stand-ins in place,
-    the last one restores the originals.
+    Threads may enter and leave `in_place` in any order.
     """
 
     def __init__(self, places: Iterable[Place]) -> None:
@@ -279,7 +283,7 @@ class _GeneratorClass(type):
 
 
 def _make_stand_in(instrument: Instrument, source: Source, args: Any, keywords: Any) -> Any:
-    """Tell an instrument of a new generator with these arguments, and return its stand-in."""
+    """Report a new generator with these arguments to an instrument, and return its stand-in."""
     source = instrument.add_generator(source)
     instrument.make(source, *args, **keywords)
     return stand_in(instrument, source)
@@ -307,6 +311,7 @@ _original_default_rng = np.random.default_rng
 
 @functools.wraps(np.random.default_rng)
 def _default_rng(seed: Any = None) -> Any:
+    """Return a generator as numpy does; a stand-in while an instrument is in place."""
     instrument = current_instrument()
     if isinstance(seed, Generator):
         return seed

@@ -29,11 +29,9 @@ from pytest_dp.running.subject import Subject
 from pytest_dp.statistics.count_tests import NOT_IID
 
 START_WORKERS_FROM = 5.0
-"""Seconds of work from which processes are started. More: one process does long work; fewer: short
-work waits for processes to start."""
+"""Seconds of work from which processes are started. Fewer: short work waits for a start."""
 NOTICED_SECONDS = 0.25
-"""Seconds of work that are shared out to processes that run already. More: one process does the
-work; fewer: sending takes longer than the work."""
+"""Seconds of work that are shared out to running processes. Fewer: sending takes longer."""
 MAX_TRIED = 512
 """Runs on which each process is tried. More take longer; fewer: rare outputs are not compared."""
 STREAK = 200
@@ -65,7 +63,7 @@ class SampleRequest:
 
 
 class Sampler(Subject):
-    """Draws outputs of one mechanism until the deadline, in up to `n_jobs` processes.
+    """A mechanism under audit that draws outputs until the deadline, in up to `n_jobs` processes.
 
     With `explicit_jobs`, a mechanism that cannot be sent to another process is an error; without,
     all its runs are in this process. `progress` is called now and then.
@@ -94,7 +92,9 @@ class Sampler(Subject):
     def warm_up(self, dataset: Input, deadline: Deadline) -> None:
         """Run the mechanism a few times, to set what a run costs and whether it can be replayed.
 
-        Decides whether the mechanism is copied or runs in forks, and forks a process that waits.
+        Forks a process that waits, and decides whether the mechanism is copied or runs in forks.
+        Raises OutOfTime if the deadline passes, and errors that copies and the mechanism both
+        raise.
         """
         self.begin()
         copied = False
@@ -119,9 +119,10 @@ class Sampler(Subject):
         return cut_draw(whole, vectorized, slow=slow, limit=self._at_a_time)
 
     def _decide_if_slow(self) -> None:
-        """Decide, once and for all, whether the mechanism is slow.
+        """Decide, once and for all, whether runs of the mechanism take `SLOW_RUN` seconds or more.
 
-        By the chunk that was fastest: on a busy machine any mechanism is slow now and then.
+        By the fastest chunk: on a busy machine any mechanism is slow now and then. A vectorised one
+        never is.
         """
         if self._slow is None and self.runs:
             self._slow = self.call.size is None and self._least >= SLOW_RUN
@@ -135,12 +136,11 @@ class Sampler(Subject):
     ) -> list[list[T]]:
         """Run the mechanism, and return a function's value for each chunk of outputs of each draw.
 
-        The outputs are those of `draw`, and are not kept. The function takes the outputs of at most
-        some thousand runs. It should depend on them alone, as it may be called in several
-        processes; where it cannot be pickled, all is done in this process.
-
-        Raises OutOfTime if the deadline passed before all of them were done, MechanismError if the
-        mechanism hangs or takes its process down, and what the function raises.
+        The outputs are those of `draw`, and are not kept. The function takes outputs of one chunk,
+        at most some thousand. It should depend on them alone, as it may run in several processes;
+        if it cannot be pickled, all is done in this process, with a note. Raises OutOfTime if the
+        deadline passed first, MechanismError if the mechanism hangs, ends its process or only
+        raises from now on, ClaimError and CannotCouple as `_account`, and errors of the function.
         """
         self._decide_if_slow()
         works = [(draw.dataset, self.chunks(draw)) for draw in draws]
@@ -180,7 +180,8 @@ class Sampler(Subject):
     ) -> list[list[T]]:
         """Run all works in worker processes, account for each chunk, and return the values.
 
-        Raises CannotShare if a worker's trial does not agree, and the errors of `measure`.
+        Raises CannotShare if a worker's trial does not agree with this process, and errors of
+        `measure`.
         """
         order = workers.JobSpec(packed, packed.pickle_beside(function), self.runner)
         jobs = cut_jobs(works, self.n_jobs, self.time_a_run)
@@ -200,7 +201,11 @@ class Sampler(Subject):
         return results
 
     def _worth_sharing(self, runs: int) -> bool:
-        """Return whether so many runs take long enough to be shared out to processes."""
+        """Return whether `runs` runs take long enough to be shared out to processes.
+
+        They have to take `NOTICED_SECONDS` if processes are there or asked for, else
+        `START_WORKERS_FROM`.
+        """
         if self.n_jobs == 1 or not runs:
             return False
         if self._packed is not None or self.explicit_jobs:
@@ -234,10 +239,10 @@ class Sampler(Subject):
         return self._packed
 
     def count_raised(self, dataset: Input) -> tuple[int, int]:
-        """Return how many runs on an input raised, and how many there were.
+        """Return the number of runs on an input that raised, and of all runs on it.
 
-        Counts those on all inputs if there was no run on this one. A vectorised mechanism that
-        raises is refused, so it has none.
+        Counts runs on all inputs if there was no run on this one. Runs of vectorised mechanisms
+        that return arrays do not count.
         """
         counts = [
             (raised, worked + raised)
@@ -267,7 +272,7 @@ class Sampler(Subject):
             self.progress(self.runs, self._started.spent(), self.caught)
 
     def _refuse_other_kind(self, summary: Summary) -> None:
-        """Raise ClaimError if arrays hold numbers in one call and another kind in another call."""
+        """Raise ClaimError if calls return arrays of different kinds, such as numbers and texts."""
         self._kind = self._kind or summary.kind
         if summary.kind and summary.kind != self._kind:
             raise ClaimError(
@@ -277,7 +282,10 @@ class Sampler(Subject):
             )
 
     def _refuse_used_up(self, dataset: Input, summary: Summary) -> None:
-        """Raise MechanismError if the mechanism worked, and has raised in each run since then."""
+        """Raise MechanismError if the mechanism worked, and then raised `STREAK` times in a row.
+
+        Only if chance hardly explains that all its errors came last.
+        """
         worked, raised, streak = self._worked.get(dataset, (0, 0, 0))
         worked, raised = worked + summary.worked, raised + summary.raised
         streak = summary.streak + (0 if summary.worked else streak)

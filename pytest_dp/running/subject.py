@@ -1,8 +1,7 @@
 """A mechanism under audit, and the trials that a few runs of its copies are ahead of the audit.
 
 Trials show what a run costs, whether the same random numbers give the same outputs, and whether two
-inputs can share them. They run on copies, so that the audited mechanism never sees the same random
-numbers twice.
+inputs can share them.
 """
 
 from __future__ import annotations
@@ -86,10 +85,10 @@ class Subject:
         return self._pristine.reads or bool(self._pristine.reason)
 
     def note(self, text: str, *, hinders: bool = False, first: bool = False) -> None:
-        """Add a note for the reader of the result, in place of one with other figures only.
+        """Add a note for the reader of the result, in place of a note that differs in figures only.
 
-        One that `hinders` is a reason why the audit is inconclusive, and says what to do about it.
-        One that is `first` goes ahead of all others, as the reason that is shown.
+        A note that `hinders` is also a reason why the audit is inconclusive. A `first` note goes
+        ahead of all others.
         """
         text = " ".join(text.split())
         form = _FIGURE.sub("#", text)
@@ -112,11 +111,11 @@ class Subject:
 
     @property
     def runner(self) -> Runner:
-        """How the mechanism is run from now on."""
+        """The `Runner` that runs the mechanism from now on."""
         return Runner(self.seed, self._copies, self._idle or frozenset(), self.seconds_a_run)
 
     def begin(self) -> None:
-        """Fork a process that waits, and later forks others as they are before the first run."""
+        """Fork a process that waits, and later forks others in its state before the first run."""
         self.origin = Origin(self.call)
         if self._first.pristine is self._pristine:
             self._first.origin = self.origin
@@ -129,9 +128,9 @@ class Subject:
             self.origin.close()
 
     def import_instead(self) -> bool:
-        """Import the modules of the project for each start from now on, in forked processes.
+        """Import the project's modules for each fresh start from now on, in forks; return True.
 
-        Returns False, and changes nothing, if that is so already or no process can be forked.
+        Returns False, and changes nothing, if that is so already or no process was forked.
         """
         if self.origin is None or self.imports:
             return False
@@ -145,7 +144,7 @@ class Subject:
         """Run a copy a few times, to set what a run costs and whether it can be replayed.
 
         Sets also whether the mechanism changes its input and whether it draws. Raises CannotCopy if
-        the copy always raises, unless it `may_raise`.
+        the copy always raises, unless it `may_raise`, and OutOfTime if the deadline passes.
         """
         call, (on_copy,) = copied
         used = self.runner.with_inputs(call, on_copy)
@@ -173,8 +172,8 @@ class Subject:
     def _try_alone(self, dataset: Input, deadline: Deadline) -> Outputs:
         """Run a mechanism that cannot be copied a few times, and return its last outputs.
 
-        Each run has a stream of its own. The mechanism is not replayable if outputs differ, and
-        runs use none of their stream.
+        Each run has a stream of its own. Sets what a run costs, and that it cannot be replayed if
+        outputs differ and runs use none of their stream.
         """
         for first in (0, TRIAL_RUNS):
             self._forget_costs()
@@ -215,9 +214,10 @@ class Subject:
             return outputs, bool(runs.used_since(starts))
 
     def can_couple(self, input1: Input, input2: Input, deadline: Deadline) -> bool:
-        """Run a copy a few times; return whether draws on two inputs may share random numbers.
+        """Run copies on two inputs; return whether draws on both may share random numbers.
 
-        If not, a note says why. Raises OutOfTime if the deadline passed first.
+        If not, a note says why, unless nothing is random or runs cannot be replayed. Raises
+        OutOfTime if the deadline passed first.
         """
         if not self.replayable:
             return False
@@ -250,7 +250,7 @@ class Subject:
     def run_afresh(
         self, dataset: Input, runs: int, key: tuple[int, ...], deadline: Deadline
     ) -> Outputs:
-        """Run a new copy, or a forked process if it cannot be copied, and return the outputs.
+        """Run a new copy, or a forked process if there is no copy, and return `runs` outputs.
 
         Its random numbers are those of `key`. Raises CannotCopy if there is neither copy nor
         process, and OutOfTime if the deadline passes first.
@@ -266,7 +266,10 @@ class Subject:
             self.runs += self.call.made.runs - made
 
     def run_untried(self, dataset: Input, key: tuple[int, ...], deadline: Deadline) -> Any:
-        """Run a new copy once, or the mechanism if it cannot be copied, and return the output."""
+        """Run a new copy once, or the mechanism if it cannot be copied, and return the output.
+
+        Raises OutOfTime if the deadline passes first.
+        """
         call = self.call
         with suppress(CannotCopy):
             call, (dataset,) = self._copy(dataset)
@@ -281,9 +284,10 @@ class Subject:
         deadline: Deadline,
         start: Start = Start.SEEDED,
     ) -> list[Outputs]:
-        """Run the mechanism in a new process, and return the outputs for each input with its key.
+        """Run the mechanism in a new process; return `runs` outputs for each input and key.
 
-        Errors are those of `Origin.run`.
+        Raises CannotCopy if there is no process, or if its runs fail, and OutOfTime as
+        `Origin.run`.
         """
         if self.origin is None:
             raise CannotCopy("no process was forked before its first run")
@@ -296,12 +300,12 @@ class Subject:
         return outputs
 
     def _chunks(self, runs: int, key: tuple[int, ...]) -> list[Chunk]:
-        """Return two calls of a vectorised mechanism, as it may repeat what it gave before."""
+        """Return one chunk of all runs; two for a vectorised mechanism, which may repeat itself."""
         calls = [runs] if self.call.size is None else [runs - runs // 2, runs // 2]
         return [Chunk(n, (Purpose.COPY, *key, k)) for k, n in enumerate(calls)]
 
     def find_written_files(self, dataset: Input, deadline: Deadline) -> list[str]:
-        """Run a forked process once; return the files it reads that changed since the first run.
+        """Run a forked process once; return files it reads that were written since the first run.
 
         Files that the run has made itself do not count. Raises CannotCopy or OutOfTime if there is
         no such run.
@@ -315,10 +319,10 @@ class Subject:
         return find_files_written(self.call, self.runner, dataset, deadline, seconds, start, since)
 
     def before_all(self, *, forks: bool = False) -> Subject | None:
-        """Return the mechanism in its state before all audits of this process, to be run afresh.
+        """Return this mechanism in its state before all audits of the process, for fresh starts.
 
-        It is run in forks if `forks`, else as copies. None if this audit is the first, or if no
-        process of the first audit waits.
+        They run in forks if `forks`, else as copies. None if this audit is the first, or if no
+        process of the first audit waits for forks.
         """
         if self._first.pristine is self._pristine or (forks and self._first.origin is None):
             return None
@@ -334,7 +338,7 @@ class Subject:
         self.call = replace(self.call, pristine=self._pristine)
 
     def _copy(self, *datasets: Input) -> tuple[Call, list[Input]]:
-        """Return a copy of the mechanism and of inputs; raise CannotCopy if there is none."""
+        """Return copies of the mechanism and of inputs; raise CannotCopy if there are none."""
         call, inputs = self.call.copy(*(dataset.live for dataset in datasets))
         if len(call.captured.generators) != len(self.call.captured.generators):
             raise CannotCopy("its generators cannot be copied")
@@ -344,12 +348,12 @@ class Subject:
         return call, [dataset.with_data(data) for dataset, data in both]
 
     def _use_forks(self, reason: str) -> None:
-        """Run whatever has to start afresh in forked processes, not on copies, for this reason."""
+        """Run all fresh starts in forked processes, not on copies, for this reason."""
         self.forks = True
         self.call = replace(self.call, pristine=Pristine.without_copies(reason))
 
     def _use_copies(self) -> None:
-        """Run whatever has to start afresh on copies again."""
+        """Run all fresh starts on copies again."""
         self.forks = False
         self.call = replace(self.call, pristine=self._pristine)
 
@@ -368,6 +372,7 @@ class Subject:
         self._timed, self._effort, self._passed = 0, 0.0, 0.0
 
     def _count(self, runs: int, seconds: float, passed: float) -> None:
+        """Count runs, with seconds of effort and seconds that passed; update the quickest run."""
         self.runs += runs
         self._timed, self._effort = self._timed + runs, self._effort + seconds
         self._passed += passed

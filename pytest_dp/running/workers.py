@@ -1,8 +1,7 @@
 """Work in other processes, through joblib, which are kept from one audit to the next.
 
 A generator that is copied into several processes deals the same numbers in each. `find_generators`
-finds the generators that Python code holds. Those of compiled code are found by what they give: by
-a trial in each process.
+finds those of Python code. Those of compiled code show in a trial in each process.
 """
 
 from __future__ import annotations
@@ -47,12 +46,10 @@ from pytest_dp.running.deadline import Deadline, OutOfTime
 from pytest_dp.running.generators import NO_GENERATORS
 
 STARTING_SECONDS = 25.0
-"""Seconds in which a process or a cluster has to start, import and answer. More: hangs are found
-later; fewer: slow machines fail."""
+"""Seconds for a process to start, import and answer. Fewer: slow machines fail."""
 
 COINCIDENCE_SURPRISE = 14.0
-"""Derived: the negative logarithm of the chance, one in a million, of a coincidence that is taken
-for a copied generator."""
+"""Negative log of the chance, one in a million, that independent outputs look copied."""
 
 _NO_PROCESSES = "audited in one process, as no others could be started ({})"
 _OUT_OF_REACH = (
@@ -69,8 +66,8 @@ class CannotShare(Exception):  # noqa: N818  a way out, not an error
 def surprise(texts: list[str]) -> float:
     """Return the negative log of an estimate of how likely independent outputs repeat these texts.
 
-    Outputs that show all digits of a float count for more than their frequency says, as such
-    digits hardly ever come twice; unless one of them did.
+    Frequencies give the estimate. A text with all digits of a float counts for more if it occurs
+    once.
     """
     long = sum(n == 1 and bool(_LONG_FLOAT.search(text)) for text, n in Counter(texts).items())
     # From frequencies alone: no distribution makes the same independent outputs more likely.
@@ -93,10 +90,7 @@ class Trial:
 
 
 class Comparison:
-    """A comparison of the trials of processes, which shows generators that were copied.
-
-    `local` is the trial of this process.
-    """
+    """A comparison of trials of processes with the `local` trial, which shows copied generators."""
 
     def __init__(self, local: Trial) -> None:
         self.local = local
@@ -106,8 +100,7 @@ class Comparison:
         """Raise CannotShare if a worker's outputs cannot be used beside those of other processes.
 
         A mechanism that replays in this process must give the same outputs in a worker. Another one
-        must give other outputs in each process: with system entropy it does, with a generator that
-        was copied it does not.
+        must give other outputs in each process, and outputs that chance hardly repeats.
         """
         if self.local.replays:
             if not trial.replays:
@@ -134,10 +127,7 @@ class PickledMechanism:
     """The module whose functions and classes are pickled by value; None if all are by name."""
 
     def pickle_beside(self, obj: Any) -> bytes:
-        """Pickle an input or a function, so that it has the same classes as the mechanism.
-
-        Raises CannotShare if it cannot be pickled.
-        """
+        """Pickle an object, with the classes of the mechanism; raise CannotShare if that fails."""
         try:
             return dumps(obj, self.module)
         except Exception as error:  # whatever pickling raises
@@ -145,10 +135,10 @@ class PickledMechanism:
 
 
 def pickle_mechanism(call: Call, dataset: Input, chunk: Chunk) -> PickledMechanism:
-    """Pickle a mechanism for workers, by value if possible, so that patched variables are kept.
+    """Pickle a mechanism for workers, with the input and the chunk of the trial in each worker.
 
-    `dataset` and `chunk` are those of the trial in each worker. Raises whatever pickling raises, if
-    the mechanism can be pickled neither by value nor by name.
+    The project's module of the mechanism is pickled by value, with patched variables; by name if
+    that fails, or in ``__main__``. Raises whatever pickling raises if both fail.
     """
     # A worker looks for generators in its copy.
     trial = replace(call, captured=NO_GENERATORS), dataset, chunk
@@ -192,11 +182,10 @@ def share_out(
 ) -> Generator[JobResult, None, None]:
     """Run jobs in `n_jobs` processes, and yield the results in the order of the jobs.
 
-    When the iterator is closed, no more jobs are begun, and those that are under way are awaited.
-
-    Raises OutOfTime if the deadline passed long ago and a worker has not noticed (it is ended),
-    MechanismError if a worker died, and CannotShare if an input or a result cannot be pickled, or
-    no process can be started.
+    A job's error is in its result. If the iterator is closed, no more jobs begin, and those under
+    way are awaited. Raises OutOfTime if the deadline passed long ago and a worker has not noticed
+    (it is ended), MechanismError if a worker died, and CannotShare if an input or a result cannot
+    be pickled, or no process can be started.
     """
     if joblib.effective_n_jobs(n_jobs) == 1 < n_jobs:
         raise CannotShare(_NO_PROCESSES.format("joblib finds no place for its semaphores"))
@@ -253,8 +242,7 @@ def _timeout_seconds(deadline: Deadline) -> float:
 
 
 _KEPT: list[tuple[Any, int, joblib.Parallel]] = []
-"""At most one pool of processes, which joblib would else start for every call: the backend, the
-number of processes, and the pool."""
+"""At most one pool of processes: joblib's backend, the number of processes, the pool."""
 
 
 def _worker_pool(n_jobs: int) -> joblib.Parallel:
@@ -271,6 +259,7 @@ def _worker_pool(n_jobs: int) -> joblib.Parallel:
 
 
 def _close() -> None:
+    """End the kept pool of processes, if there is one; ignore its errors."""
     while _KEPT:
         with contextlib.suppress(Exception):
             _KEPT.pop()[-1].__exit__(None, None, None)
@@ -302,8 +291,8 @@ def _do_job(
 ) -> Sent:
     """Run one job in a worker, and return the worker's name, processor seconds and result.
 
-    Errors are part of the result, as joblib would end the worker if they were raised. `left` are
-    the arguments of a `Deadline`, and `processes` is how many work at the same time.
+    Errors are part of the result. `left` are the arguments of a `Deadline`, and `processes` is how
+    many work at the same time.
     """
     with _ONE_AT_A_TIME:
         started = clocks.process_seconds()
@@ -313,12 +302,12 @@ def _do_job(
 
 
 def this_process() -> str:
-    """Return a name of this process that no other process has, on any machine."""
+    """Return a name of this process that no other running process has, on any machine."""
     return f"{platform.node()}:{os.getpid()}"
 
 
 def _run_job(order: JobSpec, sent: bytes, chunks: list[Chunk], deadline: Deadline) -> bytes:
-    """Run chunks on a pickled dataset, and return a pickled `JobResult`."""
+    """Run chunks on a pickled dataset; return a pickled `JobResult`, with any error in it."""
     trial: Trial | None = None
     summaries: list[Summary] = []
     values: list[Any] = []
@@ -358,6 +347,7 @@ def _load_function(sent: bytes) -> Callable[[Outputs], Any]:
 
 
 def _pickle_to_send(obj: Any) -> bytes:
+    """Pickle an object for another process; raise CannotShare if that fails."""
     try:
         return dumps(obj)
     except Exception as error:  # whatever pickling raises
@@ -365,6 +355,7 @@ def _pickle_to_send(obj: Any) -> bytes:
 
 
 def _unpickle(sent: bytes) -> Any:
+    """Return a pickled object; raise CannotShare if that fails."""
     try:
         return pickle.loads(sent)
     except Exception as error:
@@ -379,7 +370,10 @@ def _cannot_travel(error: Exception) -> CannotShare:
 
 
 def trial_of(runner: Runner, call: Call, dataset: Input, chunk: Chunk, deadline: Deadline) -> Trial:
-    """Run a chunk twice in this process, on a copy if possible, and return the comparison."""
+    """Run a chunk twice in this process, on a copy if there can be one, and compare the outputs.
+
+    Raises OutOfTime if the deadline passes first.
+    """
     with contextlib.suppress(CannotCopy):
         call, (data,) = call.copy(dataset.live)
         dataset = dataset.with_data(data)
