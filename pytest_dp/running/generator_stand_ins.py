@@ -280,7 +280,7 @@ class Instrument:
         """
 
     def attribute(self, source: Source, name: str) -> Any:
-        """Return what stands for an attribute of a generator; the real one in a refused run.
+        """Return the stand-in for an attribute; a real generator's attribute in a refused run.
 
         Methods that draw call `draw`, `seed` calls `make`, and others are looked up by `other`.
         """

@@ -292,13 +292,10 @@ class Sampler(Subject):
         self._worked[dataset] = worked, raised, streak
         if summary.last is None or streak < STREAK:
             return
-        from pytest_dp.statistics.count_tests import (
-            chance_all_come_before,
-        )  # it loads SciPy
+        from pytest_dp.statistics.count_tests import chance_all_come_before  # it loads SciPy
 
-        if (
-            chance_all_come_before(streak, worked, worked + raised) < NOT_IID**2
-        ):  # it is asked often
+        chance = chance_all_come_before(streak, worked, worked + raised)
+        if chance < NOT_IID**2:  # squared, as it is asked often
             raise used_up(self.name, f"{worked:,} times", summary.last)
 
 
