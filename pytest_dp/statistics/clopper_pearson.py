@@ -15,20 +15,20 @@ from scipy.special import betainccinv, betaincinv, ndtri
 from pytest_dp.basics.bisection import bracket
 
 SHOWN_ALPHA = 0.05
-"""Error of a bound that is shown and decides nothing. Larger: what is shown is wrong more often;
-smaller: it says less."""
+"""Error of a bound that is shown and decides nothing. Larger is wrong more often; smaller says
+less."""
 PRODUCT_ROUNDING = 1e-14
-"""What a product of two bounds may be off by rounding, relatively; bounds are moved by it to the
-safe side. Some fifty units in the last place; larger is never invalid."""
+"""Relative rounding error of a product of two bounds, by which bounds are moved to the safe side.
+Larger is never invalid."""
 
 
 def interval(count: int, runs: int, alpha: float) -> tuple[float, float]:
-    """Return the two-sided confidence interval of a probability, error `alpha / 2` on each side."""
+    """Return the two-sided confidence interval of a probability, error `alpha / 2` at each end."""
     return lower(count, runs, alpha / 2), upper(count, runs, alpha / 2)
 
 
 def lower(count: int, runs: int, alpha: float) -> float:
-    """Return a lower confidence bound: above the true probability with chance at most `alpha`."""
+    """Return a lower confidence bound on a probability; 0.0 without hits, or for a tiny `alpha`."""
     if count == 0:
         return 0.0
     bound = float(betaincinv(count, runs - count + 1, alpha))
@@ -36,7 +36,7 @@ def lower(count: int, runs: int, alpha: float) -> float:
 
 
 def upper(count: int, runs: int, alpha: float) -> float:
-    """Return an upper confidence bound: below the true probability with chance at most `alpha`."""
+    """Return an upper confidence bound on a probability; 1.0 if all hit, or for a tiny `alpha`."""
     if count == runs:
         return 1.0
     # The inverse of the complement: with 1 - alpha, a small alpha would be rounded away.
@@ -49,11 +49,10 @@ def eps_lower(c1: int, n1: int, c2: int, n2: int, alpha: float, delta: float = 0
 
     With probability at least `1 - alpha`, the mechanism is not (ε, `delta`)-DP for any ε below the
     bound. The event, the pair and its order must have been chosen on other samples: `c1` of `n1`
-    outputs were in the event on the input that makes it likelier. 0.0 says that the counts prove
-    nothing.
+    outputs were in the event on the input that makes it likelier. 0.0 if the counts prove nothing.
 
     LowerBound of Bichsel, Steffen, Bogunovic, Vechev, "DP-Sniper", IEEE S&P 2021. Bonferroni joins
-    the two bounds: valid for independent and for coupled samples alike, but conservative.
+    the two bounds: valid for independent and for coupled samples, but conservative.
     """
     likelier = lower(c1, n1, alpha / 2) - delta
     rarer = upper(c2, n2, alpha / 2)
@@ -69,11 +68,11 @@ def delta_lower(c1: int, n1: int, c2: int, n2: int, eps: float, alpha: float) ->
 
 
 def paired_log_ratio(c1: int, c2: int, both: int, alpha: float) -> tuple[float, float]:
-    """Return the log ratio of the probabilities of an event, in nats, and its error (approximate).
+    """Return the log ratio of an event's probabilities, in nats, and its half-width (approximate).
 
-    The event held in `c1` runs on D and in `c2` on D', in `both` on either with the same random
-    numbers, whose shares err together. For many runs the error is normal; nothing is decided by it.
-    Of counts of 0, ratio and error are infinite; the ratio is NaN if the event never held.
+    The event held in `c1` runs on D and `c2` on D', in `both` on both with equal random numbers.
+    The interval is normal, two-sided, with error `alpha`. For a count of 0, ratio and half-width
+    are infinite; for two, the ratio is NaN.
 
     Source: Bichsel, Gehr, Drachsler-Cohen, Tsankov, Vechev, "DP-Finder", CCS 2018, Section 4.5
     (M-CLT); here by the delta method.
@@ -85,9 +84,10 @@ def paired_log_ratio(c1: int, c2: int, both: int, alpha: float) -> tuple[float, 
 
 
 def smallest_level(is_refuted: Callable[[float], bool]) -> float:
-    """Return the smallest level at which `is_refuted` holds, a p-value, within 1e-6 of its digits.
+    """Return the p-value of a test: the smallest level at which `is_refuted` holds, rounded up.
 
-    Rounded up, and at least 1e-300; 1.0 if it holds at no level. It must hold at all larger levels.
+    Its exponent is exact to 1e-6. At least 1e-300; 1.0 if the test holds at no level. `is_refuted`
+    must hold at all larger levels, too.
     """
 
     def is_reached(exponent: float) -> bool:

@@ -25,24 +25,23 @@ from pytest_dp.basics.arrays import Bools, Floats, Ints
 from pytest_dp.basics.bisection import bracket, first_where
 
 MAX_GROUPS = 16
-"""Groups of runs that are compared. More see what changes often; fewer what changes slowly."""
+"""Groups of runs that are compared. More see quick changes; fewer see slow ones."""
 
 NOT_IID = 1e-9
 """A p-value below which runs depend on each other. Larger: right mechanisms are refused; smaller:
-runs that depend on each other decide."""
+dependent runs decide."""
 
 MIN_EXPECTED = 4
 """Runs inside, and outside, the event that each group is expected to hold. Larger: fewer groups;
-smaller: the chi-squared law is a worse approximation (5 is the usual rule). By hand."""
+smaller: a worse chi-squared law (5 is usual). By hand."""
 
 THINNING_SHARE = 0.1
-"""Probability with which a thinned count is at least as large as it is taken to be: the quantile of
-the thinnings' p-values that counts. The p-value is divided by it: a smaller share takes a better
-count, and pays more for it. Fixed, as choosing it by the counts is not valid; by hand."""
+"""Quantile of the thinnings' p-values that counts; the p-value is divided by it. A smaller share
+takes a better count, and pays more for it. Fixed, as it must not depend on the counts; by hand."""
 
 NEGLIGIBLE_LOG = 42.0
 """Terms below exp(-this) times the largest, 6e-19, are bounded, not summed. Larger: longer sums;
-smaller: a bound on them that shows in the result."""
+smaller: the bound shows in the result."""
 
 SMALLEST_FLOAT = 5e-324  # a p-value is never 0
 """In place of a p-value that rounds to 0."""
@@ -51,11 +50,11 @@ SMALLEST_FLOAT = 5e-324  # a p-value is never 0
 def p_value_of_equal_chunks(
     hits: Ints, sizes: Ints, max_groups: int = MAX_GROUPS
 ) -> tuple[float, list[float]]:
-    """Return a p-value: an event is equally likely in all chunks; and its frequencies in groups.
+    """Return a p-value that an event is equally likely in all chunks, and frequencies in groups.
 
     Pearson's chi-squared test (approximate), for the `hits` in each chunk of `sizes` runs, in the
-    order of the runs. Chunks are merged to at most `max_groups` groups. The p-value is 1.0, without
-    frequencies, if there are too few hits.
+    order of the runs. Chunks are merged to at most `max_groups` groups. 1.0 without frequencies if
+    there are too few hits, or too few runs without.
     """
     inside, total = int(hits.sum()), int(sizes.sum())
     groups = min(max_groups, len(sizes), min(inside, total - inside) // MIN_EXPECTED)
@@ -74,9 +73,9 @@ def p_value_of_equal_chunks(
 
 
 def chance_all_come_before(last: int, hits: int, runs: int) -> float:
-    """Return the probability that none of the last `last` runs is one of `hits` hits.
+    """Return the probability that no hit is among the last `last` runs, of `hits` in `runs` runs.
 
-    Of `runs` runs in all. Exact for runs that are exchangeable.
+    Exact for exchangeable runs. 0.0 if the hits do not fit.
     """
     return math.exp(log_tail(hits, runs - last, 0, last)) if hits <= runs - last else 0.0
 
@@ -84,7 +83,7 @@ def chance_all_come_before(last: int, hits: int, runs: int) -> float:
 def fisher_p_value(hits: tuple[int, int], runs: tuple[int, int]) -> float:
     """Return the two-sided p-value of Fisher's exact test that two frequencies are equal.
 
-    Twice the smaller tail. Exact for any two samples of exchangeable runs.
+    Twice the smaller tail, at most 1; exact for exchangeable runs.
     """
     first, other = zip(hits, runs, strict=True)
     return min(1.0, 2 * math.exp(min(log_tail(*first, *other), log_tail(*other, *first))))
@@ -93,7 +92,7 @@ def fisher_p_value(hits: tuple[int, int], runs: tuple[int, int]) -> float:
 def kolmogorov_smirnov_p_value(first: Floats, other: Floats) -> float:
     """Return the p-value of Kolmogorov's and Smirnov's test that two samples have one law.
 
-    It is the limit for large samples, which is larger than the exact p-value of small samples.
+    By the limit for large samples, which is conservative for small ones.
     """
     ends = np.concatenate([first, other])
     ours, theirs = (
@@ -105,12 +104,12 @@ def kolmogorov_smirnov_p_value(first: Floats, other: Floats) -> float:
 
 
 def p_value_of_repeats(values: Ints, groups: Ints) -> float:
-    """Return a p-value: equal outputs share a group no more often than independent ones.
+    """Return a p-value that equal outputs share a group no more often than independent ones.
 
     `values` and `groups` have the shape (n,). Of every value that came at least twice, two outputs
-    are picked at random. Independent runs of any one distribution can change places, so those two
-    are in the same group with a probability that is known, whatever the values are. The p-value is
-    conservative up to the weak dependence between values (approximate).
+    are picked at random; independent runs are exchangeable, so that their chance of one group is
+    known. The p-value is conservative up to the weak dependence between values (approximate). 1.0
+    if no two share a group, or there is one group.
     """
     order = np.random.default_rng(0).permutation(len(values))
     order = order[np.argsort(values[order], kind="stable")]
@@ -127,27 +126,26 @@ def p_value_of_repeats(values: Ints, groups: Ints) -> float:
 
 
 def p_value_of_agreement(inside: Bools) -> float:
-    """Return a p-value: runs in a group agree on an event no more often than independent ones.
+    """Return a p-value that runs in a group agree on an event no more often than independent ones.
 
     `inside` has the shape (groups, runs). Neighbouring runs of a group are paired. Independent runs
-    can change places, so all ways to spread the hits over the pairs are equally likely, and the
-    p-value counts those in which as few pairs disagree. It is exact.
+    are exchangeable, so that all ways to spread the hits over the pairs are equally likely. Exact.
     """
     even = inside[:, : inside.shape[1] // 2 * 2]
     return _disagreements(even[:, ::2].ravel(), even[:, 1::2].ravel())[0]
 
 
 def p_value_of_lag(inside: Bools, lag: int) -> float:
-    """Return a p-value: runs `lag` apart agree on an event as often as independent ones.
+    """Return a p-value that runs `lag` apart agree on an event as often as independent ones.
 
-    `inside` has the shape (runs,). Each run is in one pair; the p-value is two-sided, and exact.
+    `inside` has the shape (runs,). Each run is in at most one pair. Two-sided and exact.
     """
     whole = inside[: len(inside) // (2 * lag) * (2 * lag)].reshape(-1, 2, lag)
     return min(1.0, 2 * min(_disagreements(whole[:, 0].ravel(), whole[:, 1].ravel())))
 
 
 def _disagreements(first: Bools, second: Bools) -> tuple[float, float]:
-    """Return the chances that at most, and at least, so many pairs disagree on an event."""
+    """Return the chances that at most, and at least, the counted number of pairs disagree."""
     pairs, hits = len(first), int(first.sum() + second.sum())
     seen = int((first != second).sum())
     disagree = np.arange(hits % 2, min(hits, 2 * pairs - hits) + 1, 2)
@@ -170,11 +168,10 @@ def log_e_value(counts: Ints, probabilities: Floats, outside: int, residual: flo
     """Return the log e-value against outputs being independent draws of a known distribution.
 
     The likelihood of the counts under a mixture of all distributions (Dirichlet's), over the
-    largest that they have under the known one. Its mean is at most 1 if that is true, so it reaches
-    1 / a with probability at most a, at any time (Ville's inequality). It is infinite if something
-    came that cannot.
+    largest under the known one. Its mean is then at most 1, so that it reaches 1 / a with
+    probability at most a at any time (Ville's inequality). Infinite if an impossible outcome came.
 
-    The probabilities are lower bounds and add up to 1 - `residual`, which any outcome may have in
+    `probabilities` are lower bounds that add up to 1 - `residual`, which any outcome may have in
     addition. `outside` counts outputs that are none of the outcomes.
     """
     seen = np.append(counts, outside).astype(float)
@@ -196,13 +193,13 @@ def statdp_p_value(c1: int, n1: int, c2: int, n2: int, eps: float) -> float:
     the kept count `T` and `c2` have success probabilities `p1 * exp(-ε) <= p2`. Fisher's exact
     test, a hypergeometric tail, then gives a p-value for every outcome of that thinning. The
     published procedure averages a few of them, which gives no p-value. Here it is ten times their
-    10 % quantile over *all* thinnings (Rüger 1978): the tail at the largest `t` with
-    `P(T >= t) >= 0.1`. No coin is left. docs/proofs/ruger-p-value.md has the proof.
+    10 % quantile over *all* thinnings (Rüger 1978): the tail at the largest `t` with `P(T >= t) >=
+    0.1`. No coin is left. docs/proofs/ruger-p-value.md has the proof.
 
-    Validity is exact for every number of runs. So is the tail, up to an upward allowance for
-    rounding (relative 1e-13 at a hundred runs, 5e-8 at half a million). The quantile rule is
-    conservative: at the boundary of the claim, fewer than `alpha` of the tests reject. Below about
-    1e-308 the p-value loses its digits and stays at 5e-324; `log_statdp_p_value` does not.
+    Exact for every number of runs, up to an upward allowance for rounding (relative 1e-13 at a
+    hundred runs, 5e-8 at half a million), and conservative: at the boundary of the claim, fewer
+    than `alpha` of the tests reject. Below about 1e-308 the p-value stays at 5e-324;
+    `log_statdp_p_value` does not.
     """
     return max(math.exp(log_statdp_p_value(c1, n1, c2, n2, eps)), SMALLEST_FLOAT)
 
@@ -216,8 +213,7 @@ def log_statdp_p_value(c1: int, n1: int, c2: int, n2: int, eps: float) -> float:
 def largest_rejected_eps(c1: int, n1: int, c2: int, n2: int, alpha: float) -> float:
     """Return a lower confidence bound on ε in nats: `statdp_p_value` rejects every ε below it.
 
-    0.0 if not even ε = 0 is rejected. The claim ε itself is rejected at `alpha` if and only if the
-    bound reaches ε, up to 1e-6 by which the bound is rounded down.
+    0.0 if not even ε = 0 is rejected. Rounded down by at most 1e-6.
 
     Inversion of the test. The p-value never falls as ε grows: fewer hits survive the thinning, and
     `P(B >= T)` is larger for a smaller `T`. So the rejected ε form an interval, and bisection finds
@@ -268,7 +264,7 @@ def log_tail(t: int, n1: int, c2: int, n2: int) -> float:
 
 
 def _log_law(j: int | Ints, black: int, n1: int, n2: int) -> Floats:
-    """Return `ln P(B = j)` of the red cards before the `(black + 1)`-th black one; `black < n2`."""
+    """Return `ln P(B = j)`: j red cards precede the `(black + 1)`-th black one; `black < n2`."""
     earlier = gammaln(j + black + 1) - gammaln(np.add(j, 1)) - gammaln(black + 1)
     later = gammaln(n1 + n2 - j - black) - gammaln(n1 - j + 1) - gammaln(n2 - black)
     law: Floats = earlier + later + gammaln(n1 + 1) + gammaln(n2 + 1) - gammaln(n1 + n2 + 1)

@@ -19,22 +19,20 @@ from pytest_dp.privacy import Guarantee
 from pytest_dp.privacy.guarantees import HockeyStick
 
 LUCK = 8.0
-"""Log wealth that choosing the best of many events afterwards gives to a claim that holds. It ranks
-events only: with 0, StatDP takes no more samples, but bets miss what the last digit of a number
-says. Measured."""
+"""Log wealth that picking the best of many events gains under a claim that holds; it ranks events
+only. With 0, bets miss what the last digit of a number reveals. Measured."""
 TIE_WEIGHT = 1e-6
-"""Weight of log wealth where so few outputs were seen that no bound says anything: it only breaks
-ties. StatDP takes as many samples without it; but the best event of a dozen outputs,
-from which the first bets come, is then missed. Measured."""
+"""Weight of log wealth in the rank of events too rare for any bound: it only breaks ties. Without
+it, the best event of the first dozen outputs is missed. Measured."""
 FRACTIONS = 0.98 * 0.5 ** np.arange(9)
-"""What can be staked, as shares of the largest stake that cannot ruin. More of them, down to
-smaller ones, share the same wealth; the best of fewer wins less. By hand."""
+"""Stakes, as shares of the largest stake that cannot ruin. More share one wealth; the best of fewer
+wins less. By hand."""
 
 
 class EventBets:
-    """All bets on events that cut binnings, for each rung of a ladder of guarantees.
+    """A family of all bets on events that cut binnings, for each rung of a ladder of guarantees.
 
-    A rung is a sequence of hockey sticks; all rungs have as many.
+    A rung is a sequence of hockey sticks; all rungs have equally many.
     """
 
     def __init__(self, rungs: Sequence[Sequence[HockeyStick]]) -> None:
@@ -45,16 +43,16 @@ class EventBets:
         )
 
     def growth(self, joint: Sequence[Ints | Floats], rungs: Ints) -> Floats:
-        """Return the log growth of all bets against some rungs, shape (rungs, bets)."""
+        """Return the log growth of all bets against some rungs, by index, shape (rungs, bets)."""
         one_way = event_tables(joint) @ self.one_way[rungs]
         both = two_event_tables(joint) @ self.both_ways[rungs]
         return np.concatenate([flatten_bets(one_way), flatten_bets(both)], axis=1)
 
 
 def _growth_per_pair(stick: HockeyStick) -> tuple[Floats, Floats]:
-    """Return the log growth per pair of outputs, shape (kinds of pairs, fractions) each.
+    """Return the log growth for each kind of pair of outputs, shape (kinds, fractions).
 
-    First of bets one way, with four kinds of pairs; then of bets both ways, with nine.
+    First of bets on one event (four kinds), then of bets on two events (nine kinds).
     """
     largest = 1 / (np.exp(np.array([stick.eps])) + stick.delta)
     stakes = largest * FRACTIONS
@@ -65,10 +63,9 @@ def _growth_per_pair(stick: HockeyStick) -> tuple[Floats, Floats]:
 
 @lru_cache(maxsize=16)
 def _every_stake(sticks: tuple[HockeyStick, ...]) -> Floats:
-    """Return the log growth per pair of bets one way, with four stakes for each of `FRACTIONS`.
+    """Return the log growth of bets on one event, for many stakes, shape (4, bets).
 
-    Of shape (4, bets). The kinds of pairs: the event holds on both inputs, on D only, on D' only,
-    on neither.
+    The kinds of pairs: the event holds on both inputs, on D only, on D' only, on neither.
     """
     fine = 0.98 * 0.5 ** np.arange(0.0, len(FRACTIONS), 0.25)
     bets = [
@@ -81,10 +78,10 @@ def _every_stake(sticks: tuple[HockeyStick, ...]) -> Floats:
 def event_growth(
     c1: Ints | Floats, c2: Ints | Floats, runs: int, sticks: tuple[HockeyStick, ...]
 ) -> Floats:
-    """Return the log growth of the best bet on each event, on independent outputs; at least 0.
+    """Return the log growth of the best bet on each event on independent outputs, at least 0.
 
     `c1` and `c2` are the counts of each event in `runs` outputs on D, which is to make it likelier,
-    and on D', shape (k,). The bets are against a claim from which the hockey sticks follow.
+    and on D', shape (k,). The bets are against the hockey sticks of a claim.
     """
     p, q = np.asarray(c1) / runs, np.asarray(c2) / runs
     cells = np.stack([p * q, p * (1 - q), (1 - p) * q, (1 - p) * (1 - q)], axis=-1)
@@ -93,7 +90,7 @@ def event_growth(
 
 
 def flatten_bets(bets: Floats) -> Floats:
-    """Return an array with all axes but the first, the rungs, made one."""
+    """Return an array with all axes but the first, the rungs, joined to one."""
     return bets.reshape(len(bets), math.prod(bets.shape[1:]))
 
 
@@ -101,8 +98,8 @@ def event_table(joint: Ints | Floats) -> Floats:
     """Return counts of pairs of outputs for each event that cuts bins, shape (2 * (b - 1), 4).
 
     Pairs have the event on both inputs, only on the likelier, only on the rarer, or on neither.
-    Events are "bin k or higher", which D should make likelier, then "below bin k", which D' should.
-    `joint` is as in `BetRecord.joint`.
+    Events are "bin k or higher", likelier on D, then "below bin k", likelier on D'. `joint` is as
+    in `BetRecord.joint`.
     """
     neither = joint.cumsum(0).cumsum(1).diagonal()[:-1]
     p, q = (joint.sum(axis)[::-1].cumsum()[::-1][1:] for axis in (1, 0))
@@ -114,8 +111,8 @@ def event_table(joint: Ints | Floats) -> Floats:
 def two_event_table(joint: Ints | Floats) -> Floats:
     """Return counts of pairs of outputs for each two cuts j <= k, shape (b * (b - 1) / 2, 9).
 
-    The nine kinds are (low, middle, high) on D times the same on D': "low" is below bin j, which D'
-    should make likelier, and "high" is bin k or higher, which D should.
+    The nine kinds are (low, middle, high) on D times low, middle, high on D': "low" is below bin j,
+    likelier on D', and "high" is bin k or higher, likelier on D.
     """
     b = len(joint)
     below = np.zeros((b + 1, b + 1))
@@ -127,7 +124,7 @@ def two_event_table(joint: Ints | Floats) -> Floats:
 
 @lru_cache(maxsize=64)
 def _corners(b: int) -> Ints:
-    """Return where the nine parts of a table begin and end, by its cumulative counts: (4, 4, k)."""
+    """Return indices of cumulative counts at the corners of nine parts of a table: (4, 4, k)."""
     j, k = np.triu_indices(b - 1)
     ends = np.stack([np.zeros_like(j), j + 1, k + 1, np.full_like(j, b)])
     return ends[:, None, :] * (b + 1) + ends[None, :, :]
@@ -139,18 +136,18 @@ def event_tables(joints: Sequence[Ints | Floats]) -> Floats:
 
 
 def two_event_tables(joints: Sequence[Ints | Floats]) -> Floats:
-    """Return `two_event_table` of several tables, shape (events, 9)."""
+    """Return `two_event_table` of several tables, one below the other, shape (events, 9)."""
     return np.concatenate([np.zeros((0, 9)), *map(two_event_table, joints)])
 
 
 def independent_table(joint: Floats) -> Floats:
-    """Return the table to expect of independent outputs with the same bins, shape (b, b)."""
+    """Return the table to expect of independent outputs with equal bins, shape (b, b)."""
     expected: Floats = np.outer(joint.sum(1), joint.sum(0)) / max(joint.sum(), 1)
     return expected
 
 
 def payoffs_both_ways(eps: float, delta: float) -> Floats:
-    """Return what a bet both ways pays for each of the nine kinds of pairs, shape (9,)."""
+    """Return the payoff of a bet on two events for each of nine kinds of pairs, shape (9,)."""
     price = math.exp(eps)
     low, high = np.array([1.0, 0.0, 0.0]), np.array([0.0, 0.0, 1.0])
     up = high[:, None] - price * high[None, :] - delta
@@ -159,20 +156,19 @@ def payoffs_both_ways(eps: float, delta: float) -> Floats:
 
 
 def payoffs(eps: float, delta: float) -> Floats:
-    """Return what a bet on one event pays for each of the four kinds of pairs, shape (4,)."""
+    """Return the payoff of a bet on one event for each of four kinds of pairs, shape (4,)."""
     price = math.exp(eps)
     return np.array([1 - price - delta, 1 - delta, -price - delta, -delta])
 
 
 def rank_for(guarantee: Guarantee, rarest: float = 0.001) -> Callable[[int], Rank]:
-    """Return a function that ranks events by their counts, given the number of pairs of outputs.
+    """Return a function from the number of pairs of outputs to a rank of events by their counts.
 
-    Positive ranks: log growth of the best bet on the event, which orders events as their p-values
-    do. Negative ranks: a cautious lower bound on the loss minus the claim, so that rare events that
-    came by chance do not win.
-
-    Events have to come at least five times. On D' their probability is `rarest` or more if the
-    claim is used up: the paper's filter, by default.
+    Positive ranks: log growth of the best bet on the event minus `LUCK`, ordered as p-values are.
+    Negative ranks: a cautious lower bound on the loss minus the claim, so that rare events do not
+    win by chance. `-inf` for events that came, on both inputs together, less than five times, or
+    less often than the claim allows on D if the probability on D' is `rarest` (the filter of
+    StatDP's paper).
     """
     sticks = guarantee.hockey_sticks
 

@@ -37,43 +37,40 @@ from pytest_dp.privacy.losses import logs_of_coins
 from pytest_dp.statistics.soft_bets import expit, logit
 
 NEARLY_NOTHING = 1e-6
-"""Share of a claim that counts as nothing. Larger: small losses are not shown; smaller: it takes
-longer."""
+"""Share of a claim that counts as nothing. Larger: small losses are not shown; smaller: slower."""
 MIN_DELTA = 1e-12
-"""Delta at which the largest loss is taken. Larger: losses beyond are left out; smaller: steps are
-coarser."""
+"""Delta at which the largest loss is taken. Larger leaves out losses; smaller: coarser steps."""
 LOSS_STEPS = 24
-"""Losses at which a guarantee is taken apart. More are sharper; fewer are quicker."""
+"""Losses at which a curve is sampled. More are sharper; fewer are quicker."""
 CACHE_SIZE = 256
-"""Tails that are kept. More take memory; fewer are computed again."""
+"""Tails in the cache. More take memory; fewer are computed again."""
 CLEAR_ERRORS = 3.0
-"""Standard errors of guesses that chance does not explain. More: fewer guesses are asked for;
-fewer: chance decides."""
+"""Standard errors of guesses that chance does not explain. More: fewer guesses; fewer: chance
+decides."""
 MAX_RUNS = 10_000
-"""Runs that are thought of. More: advice takes longer; fewer: there is none."""
+"""Runs that advice considers. More take longer; fewer: no advice."""
 ROUNDING = 1e-9
 """Relative error of a chance over several runs, to the safe side. Larger is never invalid."""
 LOSS_ERROR = 1e-3
 """Relative error of a bound. Larger: it is less exact; smaller: it takes longer."""
 
 FRACTIONS = np.array([0.9999, *(0.98 * 0.5 ** np.arange(6)), 0.0])
-"""What can be staked, as shares of the largest stake. All of it wins most where one side is always
-above; nothing keeps what an attack that has yet to learn would lose. By hand, as those of events.
-"""
+"""Stakes, as shares of the largest stake. All of it wins most where one side is always above; zero
+keeps what an attack loses while it learns. By hand, as for events."""
 PRIOR = 1 / np.arange(1.0, len(FRACTIONS) + 1)
-"""Falling from the largest, as of attacks in `betting`."""
+"""Prior of the fractions, falling from the largest, as for attacks in `ledger`."""
 AREAS = np.arange(1, 200) / 200
-"""Areas that are bet against beside the claim: the bounds are some of these. By hand."""
+"""Areas that are bet against besides the claim: the bounds are among these. By hand."""
 CROSSED = 8
-"""Ways to pair up a batch that are averaged over, at most. More take time in proportion."""
+"""Pairings of a batch that are averaged, at most. More take time in proportion."""
 
 
 Sticks = tuple[HockeyStick, ...]
-"""Pairs of eps and delta that are promised, all of them."""
+"""Pairs of eps and delta, all of which are promised."""
 
 
 def sticks_of(guarantee: Guarantee) -> Sticks:
-    """Return the (eps, delta) of a guarantee: its own, or `LOSS_STEPS` points of a curve."""
+    """Return the (eps, delta) of a guarantee: its own, or `LOSS_STEPS` points of its curve."""
     if guarantee.eps is not None:
         return (HockeyStick(guarantee.eps, guarantee.delta),)
     furthest = guarantee.eps_at(MIN_DELTA)
@@ -86,11 +83,11 @@ def sticks_of(guarantee: Guarantee) -> Sticks:
 
 @lru_cache(maxsize=CACHE_SIZE)
 def tail_chances(guesses: int, canaries: int, sticks: Sticks, runs: int = 1) -> Floats:
-    """Return the largest chance of at least v right guesses, for v from 0 on; never rising.
+    """Return the largest chance of at least v right guesses, for v from 0 on, shape (total + 1,).
 
-    Each of the `runs` runs has `guesses` guesses. In one run, one pair of eps and delta attains the
-    chance, unless delta is so large that it is above 1 somewhere. For several pairs, it is the
-    least chance that any of them allows.
+    Each of `runs` runs has `guesses` guesses. The chance never rises with v. In one run, one pair
+    of eps and delta attains it, unless delta makes it exceed 1; several pairs allow at most the
+    least chance of each. The array is cached and read-only.
     """
     reached: Floats = np.exp(_log_tails(guesses, canaries, sticks))
     if runs > 1:
@@ -104,7 +101,7 @@ def tail_chances(guesses: int, canaries: int, sticks: Sticks, runs: int = 1) -> 
 
 @lru_cache(maxsize=CACHE_SIZE)
 def _log_tails(guesses: int, canaries: int, sticks: Sticks) -> Floats:
-    """Return the logarithms of `tail_chances` for one run.
+    """Return the logarithms of `tail_chances` for one run, read-only.
 
     As floats, tiny chances would be 0: they would refute every claim and win every bet.
     """
@@ -128,7 +125,8 @@ def lower_bound(
 ) -> float:
     """Return the lower confidence bound on a guarantee's parameter; 0.0 if nothing is shown.
 
-    `correct` guesses of all `runs` are right. Of eps it is at the delta of the guarantee, in nats.
+    `correct` guesses of all `runs` are right. For eps, at the delta of the guarantee, in nats. At
+    most `LARGEST_EPS`.
     """
 
     def stands(value: float) -> bool:
@@ -148,7 +146,7 @@ def lower_bound(
 def fewest_right_guesses(
     guesses: int, canaries: int, sticks: Sticks, alpha: float, runs: int = 1
 ) -> int | None:
-    """Return how many right guesses refute a claim; None if all of them are too few."""
+    """Return how many right guesses refute a claim at `alpha`; None if all are too few."""
     reached = tail_chances(guesses, canaries, sticks, runs)
     if reached[-1] > alpha:
         return None
@@ -158,9 +156,9 @@ def fewest_right_guesses(
 def plan_guesses(canaries: int, sticks: Sticks, alpha: float) -> tuple[int, int]:
     """Return how many canaries to guess in, and how many out, before anything is run.
 
-    Few guesses are right more often, and many show more. If scores are normal, the geometric mean
-    of the fewest that can refute the claim and of the most that there are finds nearly the least
-    violation: 1.1 times it at most, for losses of 0.5 to 4 and 100 to 5,000 canaries.
+    Few guesses are right more often, and many prove more: the total is the geometric mean of the
+    fewest that can refute the claim and the most that there are. For normal scores it finds nearly
+    the least violation: 1.1 times it at most, for losses of 0.5 to 4 and 100 to 5,000 canaries.
     """
     at_most = max_guesses(canaries)
 
@@ -174,8 +172,8 @@ def plan_guesses(canaries: int, sticks: Sticks, alpha: float) -> tuple[int, int]
 def count_right(ranked: Bools, guesses: tuple[int, int]) -> int:
     """Return how many guesses are right.
 
-    `ranked` says which canaries were in, by rising scores; `guesses` are how many are guessed in,
-    from the top, and out, from the bottom.
+    `ranked` says which canaries were in, by rising scores. The first of `guesses` is how many at
+    the top are guessed in, the second how many at the bottom are guessed out.
     """
     inside, outside = guesses
     return int(np.sum(ranked[len(ranked) - inside :]) + outside - np.sum(ranked[:outside]))
@@ -184,45 +182,45 @@ def count_right(ranked: Bools, guesses: tuple[int, int]) -> int:
 def odds_above_claim(share: float, guesses: int, canaries: int, sticks: Sticks) -> float:
     """Return the log odds of a share of right guesses over the log odds that the claim allows.
 
-    The claim allows the mean of the law that `tail_chances` gives, at most `guesses - 0.5` right
-    guesses. 1.0 if the ratio is smaller, or if the claim allows at most half of the guesses.
+    The claim allows the mean of the law that `tail_chances` gives. At least 1.0, and 1.0 if the
+    claim allows at most half of the guesses.
     """
     most = min(float(np.sum(tail_chances(guesses, canaries, sticks)[1:])), guesses - 0.5) / guesses
     return max(float(logit(share) / logit(most)), 1.0) if most > 0.5 else 1.0
 
 
 def is_found(share: float, times: float, total: int, needed: int, power: float) -> bool:
-    """Return whether at least `needed` of `total` guesses are right, with this power (approximate).
+    """Return whether `needed` of `total` guesses are right with probability `power` (approximate).
 
-    The log odds of each guess are `times` those of `share`, as if noise were that much smaller:
-    guesses with normal scores gain more, others no less.
+    The log odds of a right guess are `times` those of `share`, as if noise were that much smaller.
     """
     return bool(bdtrc(needed - 1.0, total, float(expit(times * logit(share)))) >= power)
 
 
 def max_guesses(canaries: int) -> int:
-    """Return how many canaries can be guessed, half in and half out; coins rarely leave fewer."""
+    """Return how many canaries can be guessed, half in and half out, that coins seldom prevent."""
     return max(canaries - math.ceil(CLEAR_ERRORS * math.sqrt(canaries)), 1)
 
 
 def split_guesses(guesses: int) -> tuple[int, int]:
-    """Return how many guesses are made in, and how many out."""
+    """Return how many of the guesses are made in, and how many out."""
     return guesses - guesses // 2, guesses // 2
 
 
 def runs_needed(guesses: int, canaries: int, sticks: Sticks, alpha: float) -> float:
-    """Return how many runs, which share `alpha`, refute a claim if all guesses are right.
+    """Return how many runs, sharing `alpha`, refute a claim if all guesses are right.
 
-    Infinite beyond `MAX_RUNS`.
+    Infinite for `MAX_RUNS` or more.
     """
     one, level = float(_log_tails(guesses, canaries, sticks)[-1]), math.log(alpha)
     return next((n for n in range(1, MAX_RUNS) if n * one <= level - math.log(n)), math.inf)
 
 
 class AreaBets:
-    """The wealth of bets against areas under the ROC curve, on a grid with `claimed` in it.
+    """A ledger of bets against areas under the ROC curve, on a grid with `claimed` in it.
 
-    For each area there are bets that it is at most that, and bets that it is at least that.
+    For each area there are bets that the true area is at most that, and bets that it is at least
+    that.
     """
 
     def __init__(self, claimed: float = 0.5) -> None:
@@ -245,7 +243,7 @@ class AreaBets:
         return int(self.counts.sum())
 
     def settle(self, inside: Floats, outside: Floats) -> None:
-        """Add what a batch of scores earns, with and without the record, shape (n,) each."""
+        """Add a batch's earnings to the wealth, by scores with and without the record, (n,)."""
         turned = count_pairings(inside, outside)
         self.counts += turned[0]
         for side, counts in enumerate((turned, turned[:, ::-1])):
@@ -257,16 +255,16 @@ class AreaBets:
             known.append(new)
 
     def begin_anew(self) -> None:
-        """Spread half of the wealth over all fractions as at first, for another score."""
+        """Move half of the wealth to the first spread over all fractions, for another score."""
         fresh = self.log_wealth[..., None] + np.log(PRIOR / PRIOR.sum())
         self._stakes = np.logaddexp(self._stakes, fresh) - math.log(2)
 
     def lower(self, alpha: float) -> float:
-        """Return an area that some attack reaches, with confidence ``1 - alpha`` at any time."""
+        """Return an area that some attack reaches, with confidence ``1 - alpha``; else 0.0."""
         return self._bound(0, alpha)
 
     def upper(self, alpha: float) -> float:
-        """Return an upper confidence bound on the area, for a score that stays the same."""
+        """Return an upper confidence bound on the area, valid for a score that stays; else 1.0."""
         return 1 - self._bound(1, alpha)
 
     def _bound(self, side: int, alpha: float) -> float:
@@ -286,14 +284,14 @@ class AreaBets:
 
     @property
     def p_value(self) -> float:
-        """The p-value of the claim, valid at any time."""
+        """The p-value of the claim, valid at any time; at most 1."""
         return math.exp(-float(self.highest[0, self.claim]))
 
 
 def count_pairings(inside: Floats, outside: Floats) -> Ints:
-    """Return how many pairs are won, tied and lost, shape (ways, 3).
+    """Return how many pairs are won, tied and lost in each pairing of a batch, (pairings, 3).
 
-    For each of up to `CROSSED` ways to pair up the scores of a batch.
+    At most `CROSSED` pairings, by shifts of one side against the other.
     """
     n = len(inside)
     shifts = np.unique(np.linspace(0, n - 1, min(n, CROSSED)).astype(int))
@@ -303,11 +301,11 @@ def count_pairings(inside: Floats, outside: Floats) -> Ints:
 
 
 def estimate_area(inside: Floats, outside: Floats) -> tuple[float, float]:
-    """Return the area under the ROC curve of some scores, and its standard error.
+    """Return the area under the ROC curve of some scores, and its standard error (approximate).
 
     DeLong, DeLong, Clarke-Pearson, "Comparing the Areas under Two or More Correlated Receiver
-    Operating Characteristic Curves", Biometrics 1988. Where all or no pairs are won, of which it
-    knows no error, that of one more pair of either kind.
+    Operating Characteristic Curves", Biometrics 1988. If all or no pairs are won, the error with
+    one more pair of either kind; 0.5 for fewer than two scores on a side.
     """
     above = np.sign(inside[:, None] - outside) / 2 + 0.5
     mean, n, m = float(above.mean()), len(inside), len(outside)
@@ -322,7 +320,7 @@ def estimate_area(inside: Floats, outside: Floats) -> tuple[float, float]:
 def area_resolution(claimed: float, pairs: int, alpha: float) -> float:
     """Return the smallest area at which `pairs` refute the claim with 95 % power (approximate).
 
-    By wins and losses, with the cost of not knowing the fraction. Infinite if there is none.
+    Infinite if there is none. Counts the cost of not knowing the best fraction.
     """
     enough = -math.log(alpha) + math.log(PRIOR.sum() * 2)
     areas = np.linspace(claimed, 1.0, 1_001)[1:]

@@ -41,80 +41,79 @@ from pytest_dp.statistics.soft_bets import (
 )
 
 SHARE_UNDER_DELTA, SHARE_UNDER_DIVERGENCES = 0.5, 0.7
-"""Share of the prior that attacks have, under claims with a delta, and of divergences; events have
-the rest. A larger share adds its logarithm to what attacks win, and takes from events as much. By
-hand. Under claims of eps alone attacks gained nothing (a share of 0.1 took 1.00 times the samples
-of 0: benchmarks/README.md), so that there is none."""
+"""Share of the prior that attacks have under claims with a delta, and with divergences; events have
+the rest. A larger share adds its logarithm to the wins of attacks, and takes from events. By hand.
+Under claims of eps alone attacks gained nothing (1.00 times the samples: benchmarks/README.md) and
+have none."""
 PREFERENCE = 1 / np.arange(1.0, len(FRACTIONS) + 1)
-"""Prior of fractions of attacks, falling from the largest: what is rare, and what shares its random
-numbers, asks for large ones; with small ones hardly anything is won. If all are alike, coupled
-Gaussian noise takes 1.07 times the samples. Measured."""
+"""Prior of fractions of attacks, falling from the largest: rare events and shared random numbers
+need large ones. Equal shares take 1.07 times the samples of coupled Gaussian noise. Measured."""
 APART_MARGIN = 1.0
-"""Log wealth by which independent draws have to look better than coupled ones before an audit
-changes to them. Larger: later; smaller: by chance. Never to change costs up to 1.31 times the
-samples (benchmarks/README.md); the margin itself is by hand."""
+"""Log wealth by which independent draws must look better than coupled ones before an audit changes
+to them. Larger: later; smaller: by chance. Never changing costs up to 1.31 times the samples
+(benchmarks/README.md); the margin is by hand."""
 RUNGS = np.array([0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0])
-"""What is bet against, as shares of the claim's parameter: the lower bound is one of these. More
-take time in proportion; fewer make the bound coarser. By hand."""
+"""Shares of the claim's parameter that are bet against: the lower bound is one of these. More take
+time in proportion; fewer make the bound coarser. By hand."""
 
 
 @dataclass(frozen=True, slots=True)
 class BetRecord:
-    """Counts of past pairs of outputs by the bins that they fell into, for several binnings."""
+    """A record of past pairs of outputs: counts of pairs of bins, for several binnings."""
 
     joint: Sequence[Floats]
-    """The number of pairs of outputs in each pair of bins, the bin on D first: shape (b, b), one
-    table for each binning. Soft attacks use the first."""
+    """The number of pairs of outputs in each pair of bins, D first: shape (b, b), one table for
+    each binning. Soft attacks use the first."""
     scores: Floats | None = None
-    """The average score of outputs in each bin of the first binning; None if only their order is
+    """The average score in each bin of the first binning; None if only the order of bins is
     known."""
 
     @property
     def pairs(self) -> float:
-        """The number of pairs of outputs."""
+        """The number of pairs of outputs; 0.0 without a binning."""
         return float(self.joint[0].sum()) if len(self.joint) else 0.0
 
     def with_batch(self, batch: Sequence[Ints]) -> BetRecord:
-        """Return the record with the counts of one more batch."""
+        """Return the record with the counts of one more batch added."""
         return replace(self, joint=[old + new for old, new in zip(self.joint, batch, strict=True)])
 
     def as_independent(self) -> BetRecord:
-        """Return the record to expect if outputs on D and on D' were drawn independently."""
+        """Return the record to expect if outputs on D and on D' were independent."""
         return replace(self, joint=[independent_table(joint) for joint in self.joint])
 
     @property
     def increasing_scores(self) -> Floats:
-        """The average score of each bin of the first binning, or its number, shape (b,)."""
+        """The average score of each bin of the first binning, or else its index, shape (b,)."""
         return np.arange(float(len(self.joint[0]))) if self.scores is None else self.scores
 
 
 @dataclass(frozen=True, slots=True)
 class Portfolio:
-    """All bets on the next batch, fixed before it is drawn: shares of the wealth on each rung.
+    """A portfolio of bets on the next batch: shares of the wealth staked against each guarantee.
 
-    `Ledger.stake` makes it from past batches, and `Ledger.settle` pays it out by a new one.
+    The guarantees are the rungs of a `Ledger`: `Ledger.stake` makes a portfolio from past batches,
+    and `Ledger.settle` pays it out by a new one.
     """
 
     open: Ints
-    """Rungs that are not refuted yet; nothing is bet against the others."""
+    """Rungs that are not refuted yet, by index; nothing is bet against the others."""
     hard: Floats
     """Log weights of bets on events, shape (rungs, bets)."""
     soft: Floats
-    """The same of attacks, shape (rungs, attacks, fractions); there are none under claims of eps
+    """Log weights of attacks, shape (rungs, attacks, fractions); empty under claims of eps
     alone."""
     cash: Floats
-    """Log weight of what is kept, shape (rungs,)."""
+    """Log weight of the wealth that is not bet, shape (rungs,)."""
     attacks: Attacks
-    """In bins of the first binning."""
+    """The attacks, in bins of the first binning."""
 
 
 class Ledger:
-    """The wealth of bets against each of a ladder of guarantees, the *rungs*.
+    """A ledger of the wealth of bets against a ladder of guarantees, the *rungs*.
 
-    Rungs are the claim with `shares` of its parameter; the claim itself is the highest one. A rung
-    is refuted, and not bet against any more, once its wealth reaches ``1 / alpha``; with an alpha
-    of 0 bets go on for ever. `before` is the log wealth of each rung to begin with: what earlier
-    bets, on other outputs, have earned.
+    Rungs are the claim with `shares` of its parameter; the claim is the highest. A rung is refuted,
+    and no longer bet against, once its wealth reaches ``1 / alpha``; with an alpha of 0, never.
+    `before` is the log wealth of each rung to begin with, earned by earlier bets on other outputs.
     """
 
     def __init__(
@@ -149,9 +148,9 @@ class Ledger:
         self.soft_share = 0.0 if self.is_pure else beyond
 
     def stake(self, record: BetRecord, cash: float) -> Portfolio:
-        """Return the bets on the next batch, each weighted by its growth on the record.
+        """Return a portfolio of bets on the next batch, weighted by their growth on the record.
 
-        `cash` is the prior weight of wealth that is not bet, against a weight of 1 of all bets.
+        `cash` is the prior weight of wealth that is not bet, where all bets together weigh 1.
         """
         rungs = np.flatnonzero(self.log_wealth < self.enough)
         attacks, growth = self._fit_attacks(record, rungs)
@@ -168,9 +167,9 @@ class Ledger:
         return Portfolio(rungs, hard, soft - share[..., None], unstaked - total, attacks)
 
     def settle(self, portfolio: Portfolio, batch: Sequence[Ints]) -> None:
-        """Add to the wealth what a portfolio earns by a batch, drawn after the portfolio was made.
+        """Add to the wealth the earnings of a portfolio by a batch that was drawn after its bets.
 
-        The batch is counted as in `BetRecord.joint`.
+        The batch has counts as in `BetRecord.joint`.
         """
         rungs = portfolio.open
         hard = self.events.growth(batch, rungs)
@@ -182,11 +181,10 @@ class Ledger:
         self.highest = np.maximum(self.highest, self.log_wealth)
 
     def _fit_attacks(self, record: BetRecord, rungs: Ints) -> tuple[Attacks, Floats]:
-        """Return attacks fitted to the record, and their log growth.
+        """Fit attacks to the record; return them and their log growth on the record.
 
-        The growth, shape (rungs, attacks, fractions), is that of the fitted attacks on all of the
-        record, less `LINE_OPTIMISM`. Attacks get so much better with the record that it predicts
-        more than what earlier attacks have earned.
+        The growth has shape (rungs, attacks, fractions), `LINE_OPTIMISM` taken off. No attacks
+        under claims of eps alone.
         """
         joint, scores, bounds = record.joint[0], record.increasing_scores, self.bounds[rungs]
         if self.orders or self.is_pure:  # there are no attacks without orders
@@ -198,7 +196,7 @@ class Ledger:
 
     @property
     def lower(self) -> float:
-        """The highest parameter of a rung up to which all rungs are refuted; 0.0 if none is."""
+        """The highest parameter of a rung up to which all rungs are refuted; else 0.0."""
         refuted = self.highest >= self.enough
         return float(self.rungs[refuted.cumprod().astype(bool)].max(initial=0.0))
 
@@ -209,27 +207,27 @@ class Ledger:
 
     @property
     def p_value(self) -> float:
-        """The p-value of the claim and all rungs below it, valid at any time."""
+        """The p-value of the claim and all rungs below it, valid at any time; at most 1."""
         return math.exp(-max(float(self.highest.min()), 0.0))
 
     def prefers_independent_draws(self, record: BetRecord) -> bool:
-        """Return whether the bets would have won clearly more on independent outputs.
+        """Return whether bets would have grown clearly more on independent outputs.
 
-        The record is one of coupled outputs.
+        The record counts coupled outputs; the margin is `APART_MARGIN`.
         """
         apart = max(self.growth(record.as_independent()))
         return apart > max(self.growth(record)) + APART_MARGIN
 
     def growth(self, record: BetRecord) -> tuple[float, float]:
-        """Return the log growth, over all of the record, of the best bets against the claim.
+        """Return the log growth on the record of the best event, and of the best attack.
 
-        That of the best event, and that of the best attack, in nats; 0.0 if none gains.
+        In nats, against the claim; 0.0 if none gains.
         """
         hard, soft = self.growth_by_rung(record, np.array([len(self.rungs) - 1]))
         return float(hard[0]), float(soft[0])
 
     def growth_by_rung(self, record: BetRecord, rungs: Ints | None = None) -> tuple[Floats, Floats]:
-        """Return `growth` against each of some rungs, by default all, shape (rungs,) each."""
+        """Return `growth` against each of some rungs, all by default; shape (rungs,) each."""
         rungs = np.arange(len(self.rungs)) if rungs is None else rungs
         hard = self.events.growth(record.joint, rungs).max(axis=1, initial=0.0)
         return hard, flatten_bets(self._fit_attacks(record, rungs)[1]).max(axis=1, initial=0.0)
@@ -241,7 +239,7 @@ class Ledger:
 
 
 def _log_total(*parts: Floats) -> Floats:
-    """Return the logarithm of the sum of exponentials, over all of the parts, for each rung."""
+    """Return the log of the sum of exponentials over all parts, for each rung."""
     flat = [flatten_bets(part) for part in parts]
     largest = np.max([part.max(axis=1, initial=-np.inf) for part in flat], axis=0)
     sums = sum(np.exp(part - largest[:, None]).sum(axis=1) for part in flat)
@@ -251,14 +249,14 @@ def _log_total(*parts: Floats) -> Floats:
 
 @lru_cache(maxsize=16)
 def ledger_of(guarantee: Guarantee) -> Ledger:
-    """Return a ledger of a claim from a cache; only for questions, nothing may be settled in it."""
+    """Return a ledger of a claim from a cache, to ask questions; nothing may be settled in it."""
     return Ledger(guarantee)
 
 
 def standard_errors_against(record: BetRecord, guarantee: Guarantee) -> float:
-    """Return by how many standard errors the record speaks against a claim; 0.0 if not at all.
+    """Return the standard errors by which a record contradicts a claim; 0.0 if not at all.
 
-    Half of its square is the log growth of the best bet.
+    Half of the square is the log growth of the best bet.
     """
     if not record.joint:
         return 0.0

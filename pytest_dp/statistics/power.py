@@ -31,67 +31,66 @@ from pytest_dp.statistics.ledger import BetRecord, Ledger, ledger_of, standard_e
 from pytest_dp.statistics.soft_bets import expit, logistic
 
 LEARNING_COST = 6.0
-"""Log wealth that bets lose, about, while they learn what to bet on. Larger: detection limits say
-less than audits can do, and audits that pass take longer; smaller: limits are missed more often."""
+"""Log wealth that bets lose, about, while they learn. Larger: limits understate audits, which take
+longer; smaller: limits are missed more often."""
 LEARNING_FACTOR = 1.5
-"""How much more soft bets have to win, which learn a ratio of probabilities in every bin. Larger
-and smaller: as for the learning cost."""
+"""How much more attacks have to win, which learn a ratio of probabilities in every bin. Larger and
+smaller: as for `LEARNING_COST`."""
 ERRORS = 2.0
-"""Standard errors by which a mechanism may lose more than it looks: one of 40 loses more."""
+"""Standard errors by which a mechanism may lose more than estimated: one of 40 loses more."""
 CLEAR_ERRORS = 3.0
 """Standard errors from which chance does not explain a difference. Fewer: limits rest on chance;
 more: shapes are known later."""
 SMOOTH_BINS = 8
-"""Bins of a score from which its log odds are taken for a smooth function. Fewer: of a few
-categories, some odds are smoothed away; more: coarse scores say less of rare outputs."""
+"""Bins of a score from which its log odds count as a smooth function. Fewer smooth away categories;
+more: coarse scores say less of rare outputs."""
 MIN_LAST_BIN = 0.01
-"""Share of the outputs from which a last bin counts as a value beyond which there is none. Smaller:
-tails are cut off that go on; larger: those go on that are cut off."""
+"""Share of the outputs from which a last bin counts as the largest value there is. Smaller cuts
+tails that go on; larger extends tails that end."""
 NOISE = np.geomspace(0.1, 3.0, 36)
-"""How many times too small noise is, where bets are asked what they refute. More are finer; wider:
-the same."""
+"""Factors by which noise is too small, for which bets compute what they refute. More are finer."""
 STEEP_ERRORS = 6.0
-"""Standard errors at which the past is asked how they change, beside `CLEAR_ERRORS`. More: limits
-are sharper, and rest on losses farther below the claim."""
+"""Standard errors at which the slope of the past is taken, besides `CLEAR_ERRORS`. More: sharper
+limits that rest on losses farther below the claim."""
 BENDS = {0.5: 1.0, 1.0: 1.0, 2.0: 1.0, 3.0: 0.3}
-"""Where the line bends, in standard deviations from the middle, on either side, and how much: it is
-0, give or take this. More follow other shapes of noise; fewer are better known."""
+"""Where the line bends, in standard deviations from the middle, and the prior deviation of each
+bend. More follow other shapes of noise; fewer are better known."""
 FAR_OUT = np.linspace(-8.5, 8.5, 1_701)
-"""Places at which a smooth shape is known, in standard deviations; beyond them, 1e-17 is left."""
+"""Places at which a shape is computed, in standard deviations; 1e-17 lies outside."""
 LEARNED_SHARE, PARAMETERS_PER_PLACE = 0.25, 2
-"""Share of the samples that bets were learned from on average, and numbers to learn for each place
+"""Share of the samples that bets have learned from on average, and numbers to learn for each place
 of an output. They matter from a hundred places on: with less to learn, limits are missed there."""
 HALF_NOISE = 2.0
-"""How many times too small noise is that is to be seen, so that audits which see nothing are blind.
-Larger: audits of few samples are called blind; smaller: blind ones pass as if samples were few."""
+"""Factor by which noise is too small that an audit has to detect, or it is blind. Larger: audits of
+few samples are called blind; smaller: blind ones pass."""
 NO_LOSS = ApproximateDP(0.0)
-"""What inputs keep that no output tells apart."""
+"""The guarantee of equal output distributions."""
 STAKES = np.geomspace(1e-3, 0.98, 40)
 """Shares of the largest stake, one of which is near the best. More cost time only."""
 LOW_ORDER = 2.0
-"""Order of Rényi divergences up to which bets see what a smaller loss would show. Larger: limits
-are missed where noise is more than needed; smaller: claims of low orders take longer."""
+"""Order of Rényi divergences up to which bets see smaller losses as well. Larger: limits are missed
+where noise is large; smaller: claims of low orders take longer."""
 GAUSSIAN_BINS, LEAST_NOISE = 40, 16.0
-"""Bins of a score of Gaussian outputs, and how many times too small their noise may be. More take
-longer; fewer bins, or less: limits are larger."""
+"""Bins of a score of Gaussian outputs, and the largest factor by which noise is too small. More
+take longer; fewer enlarge limits."""
 DELTAS = 10
-"""How many times a claim's delta a leak may have that a strong pass would have seen. Larger: passes
-say less of delta; smaller: hardly any is strong."""
+"""Multiple of a claim's delta of the leak that a strong pass would have seen. More: passes say less
+of delta; fewer: hardly any is strong."""
 PLACE_ERRORS = 4.0
-"""Standard errors from which a place is known to lose something, of thousands. More: places that
-lose most are missed; fewer: chance is taken for one."""
+"""Standard errors from which a place loses something for sure, of thousands. More miss places;
+fewer: chance is taken for one."""
 MIN_OFTEN = 0.01
-"""Share of the outputs that a label has, at least. Larger: rare labels are left out; smaller:
-chance is taken for them."""
+"""Share of the outputs that a label has, at least. Larger leaves out rare labels; smaller: chance
+is taken for them."""
 MIN_JOINT_ERRORS = 2.0
-"""Standard errors from which all the other places lose anything together. Larger: small
-losses of many places are left out; smaller: noise counts as loss. By hand."""
+"""Standard errors from which all other places together lose something. Larger misses small losses
+of many; smaller: noise counts as loss. By hand."""
 
 
 class Shape:
-    """The log odds of D, as a smooth function of how far out an output lies by its score.
+    """A model of the log odds of D, smooth in how far out an output lies by its score.
 
-    A line with bends is fitted to the record, by logistic regression on normal quantiles. Bins are
+    A line with bends is fitted to the record by logistic regression on normal quantiles. Bins are
     in increasing order of the odds.
     """
 
@@ -118,9 +117,10 @@ class Shape:
         """Standard errors of these odds."""
 
     def half_lines(self, errors: float, *, turned: bool = False) -> tuple[Floats, Floats]:
-        """Return the probabilities of the outputs from each place outwards, on D and on D'.
+        """Return the probabilities on D, and on D', of all outputs from each place on, shape (n,).
 
-        Odds are raised by so many standard errors. If `turned`, of the other end: on D' and on D.
+        Odds are raised by `errors` standard errors. If `turned`, from the other end: on D', and on
+        D.
         """
         odds, room = (-self.odds[::-1], self.room[::-1]) if turned else (self.odds, self.room)
         odds = odds + errors * room
@@ -128,7 +128,7 @@ class Shape:
         return _tail_shares(density * expit(odds)), _tail_shares(density * expit(-odds))
 
     def divergence(self, order: float) -> float:
-        """Return the mean of both divergences of an order, in nats, by the bins that were seen."""
+        """Return the mean of both divergences of an order, in nats, in the bins with outputs."""
         p, q = (counts / counts.sum() for counts in (self.counts1, self.counts2))
         if order == 1:
             return float((p - q) @ self.seen) / 2
@@ -138,7 +138,7 @@ class Shape:
 
 
 def _basis(far: Floats) -> Floats:
-    """Return a line and its bends at some normal quantiles, shape (k, n)."""
+    """Return a constant, a line and its bends at some normal quantiles, shape (k, n)."""
     bends = [np.maximum(side * far - bend, 0.0) for bend in BENDS for side in (1, -1)]
     return np.stack([np.ones(len(far)), far, *bends])
 
@@ -152,7 +152,7 @@ def _tail_shares(weights: Floats) -> Floats:
 def _certain_share(joint: Floats) -> float:
     """Return the share of the distance between both inputs that chance does not explain.
 
-    0.0 if the distance is below `CLEAR_ERRORS` standard errors.
+    0.0 if the distance is at most `CLEAR_ERRORS` standard errors.
     """
     only1, only2 = event_table(joint)[: len(joint) - 1, 1:3].T
     clear = float(np.max((only1 - only2) / np.sqrt(only1 + only2 + 1), initial=0.0))
@@ -161,7 +161,7 @@ def _certain_share(joint: Floats) -> float:
 
 @dataclass(frozen=True, slots=True)
 class PlannedBets:
-    """Bets on `runs` pairs of outputs against a claim, at a level."""
+    """A plan of bets on `runs` pairs of outputs against a claim, at a level."""
 
     guarantee: Guarantee
     runs: float
@@ -170,7 +170,7 @@ class PlannedBets:
     """A claim is refuted at ``1 / alpha``."""
 
     def detect(self, joint: Floats) -> bool:
-        """Return whether the best bet wins, with 95 % power, on outputs with these probabilities.
+        """Return whether the best bet wins, with 95 % power, at these bin probabilities.
 
         `joint` has the probability of each pair of bins, as in `BetRecord.joint`.
         """
@@ -179,24 +179,24 @@ class PlannedBets:
 
 
 def _log_wealth(ledger: Ledger, record: BetRecord) -> float:
-    """Return the log wealth to expect of events, or attacks; attacks have more to learn."""
+    """Return the log wealth to expect on a record, of events or of attacks, which learn more."""
     events, soft = ledger.growth(record)
     return max(events, soft / LEARNING_FACTOR)
 
 
 def wealth_for(alpha: float) -> float:
-    """Return the log wealth at which, as an expectation, 19 of 20 audits reach 1 / alpha."""
+    """Return the expected log wealth at which 19 of 20 audits reach ``1 / alpha``."""
     return -math.log(alpha) + LEARNING_COST + 2.0 * math.sqrt(-2 * math.log(alpha))
 
 
 @lru_cache(maxsize=16)
 def _ledger_by_noise(guarantee: Guarantee) -> Ledger:
-    """Return a ledger whose rungs are the losses of a claim with its noise divided by `NOISE`."""
+    """Return a ledger whose rungs are a claim's losses with noise divided by `NOISE`, cached."""
     return Ledger(guarantee, shares=NOISE**guarantee.power)
 
 
 def errors_by_noise(record: BetRecord, guarantee: Guarantee) -> Floats:
-    """Return the standard errors by which rungs of `_ledger_by_noise` are refuted; falling."""
+    """Return the standard errors by which each rung of `_ledger_by_noise` is refuted, falling."""
     events, soft = _ledger_by_noise(guarantee).growth_by_rung(record)
     clear = np.sqrt(2 * np.maximum(events, soft / LEARNING_FACTOR))
     falling: Floats = np.minimum.accumulate(clear)
@@ -233,10 +233,9 @@ def detection_limit(record: BetRecord, bets: PlannedBets, places: float) -> floa
 
 @lru_cache(maxsize=64)
 def _smallest_gaussian(guarantee: Guarantee, power: int, alpha: float) -> float:
-    """Return the smallest loss of Gaussian noise that bets on divergences detect.
+    """Return the smallest loss of Gaussian noise that bets on divergences detect; else infinity.
 
-    In the claim's parameter; infinite if none. ``1.25**power`` pairs of independent outputs are bet
-    on.
+    In the claim's parameter, for ``1.25**power`` pairs of independent outputs.
     """
     runs, ledger = 1.25**power, ledger_of(guarantee)
     needed = min(math.sqrt(2 * bound / order) for order, bound in guarantee.divergences)
@@ -255,8 +254,8 @@ def _smallest_gaussian(guarantee: Guarantee, power: int, alpha: float) -> float:
 def smallest_event(bets: PlannedBets, places: float = 1.0) -> float:
     """Return the smallest loss that bets detect by one event, in the claim's parameter.
 
-    Infinite if none. The loss is shared evenly by `places` places of an output, each of which
-    points to the likelier input there with probability one half; the event is a count of them.
+    Infinite if none. `places` places of an output share the loss evenly; each points to the
+    likelier input there with probability one half, and the event is a count of such places.
     """
     guarantee, places = bets.guarantee, math.ceil(places)
     fewest = np.arange(0, places + 1, places // 48 + 1)
@@ -275,18 +274,17 @@ def smallest_event(bets: PlannedBets, places: float = 1.0) -> float:
 
 
 def largest_loss(record: BetRecord, guarantee: Guarantee) -> float:
-    """Return the largest parameter that the record does not rule out, with room for chance.
+    """Return the largest parameter that the record does not rule out (two standard errors).
 
-    0.0 if nothing was learned yet. Leaks too rare to be seen are not in it: see `rarest_leak`.
+    0.0 if nothing was learned yet. Leaks too rare to be seen are left out: see `rarest_leak`.
     """
     return max(shown_by_events(record, guarantee), smooth_loss(record, guarantee, ERRORS))
 
 
 def smooth_loss(record: BetRecord, guarantee: Guarantee, errors: float = 0.0) -> float:
-    """Return the parameter that the fitted `Shape` shows, by events or divergences.
+    """Return the parameter that the fitted `Shape` shows, raised by `errors` standard errors.
 
-    With room for `errors` standard errors of chance. 0.0 for claims of ε alone, of which common
-    events show all.
+    0.0 without a record, and for claims of ε alone, of which common events show all.
     """
     if not record.joint or not (guarantee.divergences or guarantee.delta):
         return 0.0
@@ -307,7 +305,10 @@ def smooth_loss(record: BetRecord, guarantee: Guarantee, errors: float = 0.0) ->
 
 
 def shown_by_events(record: BetRecord, guarantee: Guarantee) -> float:
-    """Return the largest parameter that an event shows, two standard errors allowed."""
+    """Return the largest parameter that an event shows, raised by two standard errors.
+
+    0.0 without events.
+    """
     counts = event_tables(record.joint)
     if not len(counts):
         return 0.0
@@ -329,19 +330,19 @@ def shown_by_events(record: BetRecord, guarantee: Guarantee) -> float:
 
 
 def can_detect_half_noise(bets: PlannedBets) -> bool:
-    """Return whether bets would detect a mechanism with half of the noise that its claim needs."""
+    """Return whether bets would detect a mechanism with half the noise that its claim needs."""
     return bets.guarantee.noise_below(smallest_event(bets)) <= HALF_NOISE
 
 
 def are_distinguishable(record: BetRecord) -> bool:
-    """Return whether outputs tell two inputs apart by more than chance explains."""
+    """Return whether outputs separate two inputs by more than chance explains."""
     return standard_errors_against(record, NO_LOSS) > CLEAR_ERRORS + 1
 
 
 def rarest_leak(bets: PlannedBets) -> float:
     """Return the smallest probability of an event on one input only that bets detect.
 
-    With 95 % power, by the best stake: so many hits win ``1 / alpha`` and what is lost while bets
+    With 95 % power, by the best stake, which has to win ``1 / alpha`` and the losses while bets
     learn. 1.0 if no such event would be detected.
     """
     runs, seen = bets.runs, 1.0
@@ -359,13 +360,12 @@ def rarest_leak(bets: PlannedBets) -> float:
 def count_equal_losses(places: Iterable[tuple[Ints, Ints]], paired: bool) -> float:
     """Return the number of places with equal losses that are as hard to find as the given ones.
 
-    Ten places that lose a tenth each are told apart far worse than one that loses it all: their
-    errors add up with the root of their number, their losses l as they are. So a loss is as hard to
-    find as if ``(sum of l)**2 / (sum of l**2)`` places shared it evenly, with less noise too. Where
-    none is known to lose anything, that is the number of places: the worst case.
+    Losses l of several places are as hard to find as if ``(sum of l)**2 / (sum of l**2)`` places
+    shared them evenly, since their errors add up with the root of their number. If no place loses
+    anything for sure, the number of places: the worst case.
 
-    Each place has labels from 0 of the outputs on D, and on D'; where they are `paired`, outputs i
-    on D and on D' share their random numbers.
+    Each place has labels from 0 of the outputs on D, and on D'. If `paired`, outputs i on D and on
+    D' share their random numbers.
     """
     squares, errors = np.array([_distance_at_place(*labels, paired) for labels in places]).T
     count = len(squares)
@@ -380,9 +380,9 @@ def count_equal_losses(places: Iterable[tuple[Ints, Ints]], paired: bool) -> flo
 
 
 def _distance_at_place(labels1: Ints, labels2: Ints, paired: bool) -> tuple[float, float]:
-    """Return the chi-square distance at a place less the part of chance, and the part of chance.
+    """Return the chi-square distance at a place minus the part of chance, and the part of chance.
 
-    For small losses it is their square, in nats.
+    For small losses the distance is their square, in nats.
     """
     n = len(labels1)
     width = int(max(labels1.max(), labels2.max())) + 1

@@ -33,47 +33,43 @@ from pytest_dp.privacy import Guarantee
 from pytest_dp.statistics.event_bets import FRACTIONS
 
 MAX_STEPS = 100
-"""Steps of Newton's method, at most. Only the time depends on it, but where one number tells all.
-"""
+"""Steps of Newton's method, at most. Fewer stop early if one number separates all outputs."""
 LAST_STEP = 1e-8
-"""Step in every weight below which a fit has converged. Larger: weights are less exact; smaller: a
-step more."""
+"""Largest step in a weight at which a fit has converged. Larger: less exact; smaller: a step
+more."""
 MIN_LOSS = 1e-9
 """Largest loss of a bet that is divided by, at least."""
 
 SHARPNESS = np.array([1.0, 3.0, 10.0])
-"""Factors of a soft attack before it is cut off at 1, for claims with a delta: with large ones,
-more is bet on ratios of probabilities far above the claim. More factors share the same wealth;
-fewer miss such leaks: the first alone takes twice the samples of Gaussian noise under a delta if
-draws are independent. Measured."""
+"""Factors of a soft attack before it is cut off at 1, for claims with a delta: large ones bet on
+ratios of probabilities far above the claim. More share one wealth; fewer miss such leaks: the first
+alone takes twice the samples of independent Gaussian noise under a delta. Measured."""
 LINE_OPTIMISM = 1.0
-"""Log growth, in nats, by which an attack does better on the record that it was fitted to than the
-truth would: 0.5, by Wilks' theorem, for each of the two numbers of a line. Larger: bets wait until
-the record speaks clearly; smaller: bets on chance, and with 0 Gaussian noise under mu, rho or Rényi
-privacy of order 2 takes 1.1 to 1.17 times the samples (benchmarks/README.md)."""
+"""Log growth, in nats, by which an attack does better on the record that it was fitted to than on
+new outputs: 0.5, by Wilks' theorem, for each of the two numbers of a line. Larger: bets wait;
+smaller: bets on chance: 0 takes 1.1 to 1.17 times the samples of Gaussian noise under mu, rho or
+Rényi privacy of order 2 (benchmarks/README.md)."""
 LARGEST_LOG_RATIO = 30.0
 """Limit to a log ratio, in nats, so that nothing overflows."""
 POWERS = (0.7, 1.0)
 """Powers of the estimated ratio of probabilities that are bet on: below 1 less is won, and far less
-is lost where the estimate is too steep. 1 alone takes 10 % more samples. More powers share the same
-wealth."""
+lost where the estimate is too steep. 1 alone takes 10 % more samples; more share one wealth."""
 CUT_OFF = np.arange(1, 7) / 6
-"""Where log ratios are cut off, as shares of the largest that there is: rare outputs, of which
-little is known, cannot ruin a bet that is cut off early. More of them share the same wealth; fewer
-are further from the best one: none but the largest takes 1.1 to 1.2 times the samples under a bound
-of order 8, and makes no difference elsewhere. Measured."""
+"""Where log ratios are cut off, as shares of the largest, so that rare outputs cannot ruin all
+bets. More share one wealth; the largest alone takes 1.1 to 1.2 times the samples under a bound of
+order 8. Measured."""
 LARGEST_LOG_PAID = 300.0
-"""Limit to the logarithm of what is paid, in nats, so that it does not overflow."""
+"""Limit to the log of a payoff, in nats, so that nothing overflows."""
 FINE_FRACTIONS = 0.98 * 0.7 ** np.arange(30)
-"""What may be staked, as shares of the largest stake that cannot ruin. Only one is taken, so that
-more cost nothing but time; with fewer, the best one is further off. By hand."""
+"""Stakes to choose one from, as shares of the largest that cannot ruin. More take longer; fewer are
+farther from the best. By hand."""
 LOG_WEALTH_ROUNDING = 1e-15
-"""What each pair of outputs adds to log wealth by rounding, at most; it is taken off. Larger is
-never invalid."""
+"""Largest rounding error of log wealth for each pair of outputs; it is taken off. Larger is never
+invalid."""
 
 
 def expit(log_odds: Any) -> Floats:
-    """Return probabilities of log odds, to full relative precision."""
+    """Return the probabilities of log odds, to full relative precision."""
     odds = np.asarray(log_odds, np.float64)
     small = np.exp(-np.abs(odds))
     probabilities: Floats = np.where(odds >= 0, 1.0, small) / (1.0 + small)
@@ -89,11 +85,11 @@ def logit(probability: Any) -> Floats:
 
 
 def logistic(basis: Floats, hits: Floats | Ints, runs: Floats | Ints, precision: Floats) -> Floats:
-    """Return weights of a ridge logistic regression on grouped outcomes, by Newton's method.
+    """Return the weights of a ridge logistic regression on grouped outcomes, by Newton's method.
 
-    The log odds are a weighted sum of the rows of `basis`, shape (k, groups). The prior of the k
-    weights has mean 0 and this `precision`. Each step is at most 1 in every weight, so that none
-    overshoots far.
+    `hits` of `runs` outcomes per group; the log odds are a weighted sum of the rows of `basis`,
+    shape (k, groups). The prior of the k weights has mean 0 and this `precision`, shape (k,). After
+    `MAX_STEPS` steps the last weights are returned, converged or not.
     """
     weights = np.zeros(len(basis))
     for _ in range(MAX_STEPS):
@@ -109,22 +105,22 @@ def logistic(basis: Floats, hits: Floats | Ints, runs: Floats | Ints, precision:
 
 @dataclass(frozen=True, slots=True)
 class Attacks:
-    """Bets whose payment depends on the bins of both outputs, against some rungs.
+    """A set of bets that pay by the bins of both outputs, against some rungs (guarantees).
 
     A pair of outputs in bins (i, j) pays ``paid1[i] + paid2[j] - r``.
     """
 
     paid1: Floats
-    """Paid for the bin of the output on D, shape (rungs or 1, b, attacks); one row serves all
+    """Payoff of the bin of the output on D, shape (rungs or 1, b, attacks); one row serves all
     rungs."""
     paid2: Floats
-    """The same on D'."""
+    """Payoff of the bin of the output on D'."""
     r: Floats
-    """What the claim allows, at least 0, shape (rungs, attacks)."""
+    """The largest mean payoff that the claim allows, at least 0, shape (rungs, attacks)."""
 
     @property
     def stakes(self) -> Floats:
-        """Stakes for every fraction, shape (rungs or 1, fractions, attacks).
+        """The stakes for every fraction, shape (rungs or 1, fractions, attacks).
 
         In units in which `r` only shifts growth: with ``f = g / (1 + g r)``, ``1 + f (pay - r)`` is
         ``(1 + g pay) / (1 + g r)``, nonnegative for g up to the inverse of the largest loss.
@@ -134,7 +130,7 @@ class Attacks:
 
     @property
     def largest_loss(self) -> Floats:
-        """The most that a pair of bins costs, without `r`, shape (rungs or 1, attacks)."""
+        """The largest loss by a pair of bins, without `r`, shape (rungs or 1, attacks)."""
         loss: Floats = np.maximum(-(self.paid1.min(axis=1) + self.paid2.min(axis=1)), MIN_LOSS)
         return loss
 
@@ -152,10 +148,11 @@ class Attacks:
 
 
 def log_ratio_of(joint: Ints | Floats, scores: Floats) -> Floats:
-    """Return an estimate of the log ratio of the bins' probabilities on D and on D', shape (b,).
+    """Return estimated log ratios of the bins' probabilities on D and on D', in nats, shape (b,).
 
-    In nats. By logistic regression on the average score of each bin, with a weak prior against
-    steep ratios (Platt, "Probabilistic Outputs for Support Vector Machines", 1999).
+    By logistic regression on the average score of each bin, with a weak prior against steep ratios
+    (Platt, "Probabilistic Outputs for Support Vector Machines", 1999). All 0 if all scores are
+    equal.
     """
     counts1 = joint.sum(1)
     runs = counts1 + joint.sum(0)
@@ -168,12 +165,13 @@ def log_ratio_of(joint: Ints | Floats, scores: Floats) -> Floats:
     return np.clip(odds, -LARGEST_LOG_RATIO, LARGEST_LOG_RATIO)
 
 
-def soft_attacks(ratio: Floats, prices: Floats) -> Floats:
-    """Return how much of each bin to bet on, in [0, 1], for each price, shape (prices, b).
+def soft_attack_sizes(ratio: Floats, prices: Floats) -> Floats:
+    """Return an attack for each price: the stake on each bin, from 0 to 1, shape (prices, b).
 
-    To second order this is the optimum for small edges, ``max(p - price q, 0) / (p + price^2 q)``,
-    by the log ratio of the bins' probabilities p and q on D and D'. Prices are exponentials of the
-    losses that are bet against. For the other direction, turn the sign of the ratio.
+    To second order the best stakes for small edges, ``max(p - price q, 0) / (p + price^2 q)``,
+    divided by the largest of them; 0 if no bin has an edge. `ratio` is the log ratio of the bins'
+    probabilities p on D and q on D'; its negative gives attacks in the other direction. Prices are
+    exponentials of losses.
     """
     p, q, price = expit(ratio), expit(-ratio), prices[:, None]
     size = np.maximum(p - price * q, 0) / (p + price**2 * q)
@@ -185,14 +183,14 @@ def soft_attacks(ratio: Floats, prices: Floats) -> Floats:
 def against_sticks(ratio: Floats, prices: Floats, delta: Floats, sharpness: Floats) -> Attacks:
     """Return soft attacks against hockey sticks: on D, on D', and on both at once.
 
-    `ratio` is that of `log_ratio_of`. Prices are exponentials of the losses; they and `delta` have
-    the shape (rungs, sticks). An attack is multiplied by each factor in `sharpness` before it is
-    cut off at 1; with a single factor there are no attacks on both at once.
+    `ratio` is that of `log_ratio_of`. Prices are exponentials of losses; they and `delta` have the
+    shape (rungs, sticks). Each factor in `sharpness` multiplies attacks before they are cut off at
+    1; a single factor makes no attacks on both at once.
     """
     paid1, paid2, r = list[Floats](), list[Floats](), list[Floats]()
     for k in range(prices.shape[1]):
         price, leak = prices[:, k, None], delta[:, k]
-        up, down = (soft_attacks(side, prices[:, k]) for side in (ratio, -ratio))
+        up, down = (soft_attack_sizes(side, prices[:, k]) for side in (ratio, -ratio))
         for factor in sharpness.tolist():
             one, other = np.minimum(factor * up, 1.0), np.minimum(factor * down, 1.0)
             paid1 += [one, -price * other]
@@ -206,9 +204,9 @@ def against_sticks(ratio: Floats, prices: Floats, delta: Floats, sharpness: Floa
 
 
 def payoffs_of_ratio(log_ratio: Floats, order: float) -> tuple[Floats, Floats]:
-    """Return what bins pay on the likelier input, and on the other, shape (b,) each.
+    """Return the payoffs of bins on the likelier input, and on the other, shape (b,) each.
 
-    By an estimate of their log ratio, for a bet on the divergence of an order.
+    For a bet on the divergence of an order, by an estimate of the bins' log ratio.
     """
     if order == 1:
         return log_ratio, -np.expm1(log_ratio)
@@ -217,7 +215,7 @@ def payoffs_of_ratio(log_ratio: Floats, order: float) -> tuple[Floats, Floats]:
 
 
 def largest_mean_payoff(order: float, bound: float | Floats) -> Floats:
-    """Return the largest mean payoff under a bound on a divergence, in nats; rounded up."""
+    """Return the largest mean payoff under a bound, in nats, on a divergence; rounded up."""
     k = max(order - 1, 0.0)
     r: Floats = np.asarray(bound, np.float64) if k == 0 else np.expm1(k * np.asarray(bound))
     return r * (1 + 1e-15)
@@ -229,7 +227,7 @@ def against_divergences(
     """Return attacks on the divergence of D from D', of D' from D, and on both at once.
 
     `joint` and `scores` are those of the first binning of a `BetRecord`; `bounds` are in nats,
-    shape (rungs, orders). Without orders there are no attacks.
+    shape (rungs, orders). Empty without orders.
     """
     ratio = log_ratio_of(joint, scores) if orders else np.zeros(len(joint))
     paid1, paid2, r = list[Floats](), list[Floats](), list[Floats]()
@@ -254,18 +252,18 @@ class DivergenceBet:
 
     order: float
     paid1: Floats
-    """Paid for the bin of the output on D, shape (b,)."""
+    """Payoff of the bin of the output on D, shape (b,)."""
     paid2: Floats
-    """The same on D'."""
+    """Payoff of the bin of the output on D'."""
     stake: float
     """At most the inverse of the largest loss."""
     ways: int
-    """2 if it bets on both directions, else 1."""
+    """2 for a bet on both directions, else 1."""
 
     def lower(self, joint: Ints, alpha: float) -> float:
-        """Return the lower confidence bound on the divergence, in nats; 0.0 if nothing is shown.
+        """Return the lower confidence bound on the divergence, in nats; 0.0 if nothing is proved.
 
-        `joint` counts held-out pairs, as in `BetRecord.joint`, which had no part in the choice of
+        `joint` counts held-out pairs, as in `BetRecord.joint`, that had no part in the choice of
         the bet.
         """
         runs = float(joint.sum())
@@ -281,10 +279,10 @@ class DivergenceBet:
 def best_bet(
     joint: Floats, scores: Floats, guarantee: Guarantee, pairs: float, alpha: float
 ) -> DivergenceBet:
-    """Return the bet that is expected to prove most of the guarantee's parameter.
+    """Return the bet that is expected to prove the largest parameter of a guarantee.
 
-    `joint` and `scores` are those of the first binning of a `BetRecord`; `pairs` is how many pairs
-    will be held out, for a bound at level `alpha`. The guarantee must bound divergences.
+    `joint` and `scores` are those of the first binning of a `BetRecord`; `pairs` will be held out,
+    for a bound at level `alpha`. Raises ValueError unless the guarantee bounds divergences.
     """
     candidates = [
         _best_of_order(joint, scores, divergence.order, pairs, alpha)
@@ -297,7 +295,7 @@ def best_bet(
 def _best_of_order(
     joint: Floats, scores: Floats, order: float, pairs: float, alpha: float
 ) -> tuple[DivergenceBet, float]:
-    """Return the best bet on a divergence of one order, and the divergence it should prove."""
+    """Return the best bet on the divergence of an order, and the divergence it should prove."""
     attacks = against_divergences(joint, scores, [order], np.zeros((1, 1)))
     paid1, paid2 = attacks.paid1[0], attacks.paid2[0]
     ways = np.tile([1, 1, 2], paid1.shape[1] // 3)
@@ -315,10 +313,7 @@ def _best_of_order(
 def _proved_divergence(
     growth: Floats | float, pairs: float, stake: Floats | float, order: float, alpha: float
 ) -> Floats:
-    """Return the divergence in nats that log growth per pair proves, rounded down; at least 0.
-
-    More than rounding errors of the sum of logarithms is taken off.
-    """
+    """Return the divergence, in nats, that log growth per pair proves; at least 0, rounded down."""
     r = np.expm1(np.asarray(growth) - LOG_WEALTH_ROUNDING + math.log(alpha) / pairs) / stake
     r = np.maximum(r, 0.0)
     shown: Floats = r if order == 1 else np.log1p(r) / (order - 1)

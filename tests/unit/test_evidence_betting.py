@@ -8,7 +8,7 @@ from pytest_dp.auditors.budget import agree_with_verdict
 from pytest_dp.privacy import ApproximateDP, GaussianDP
 from pytest_dp.statistics.event_bets import FRACTIONS, event_growth, payoffs
 from pytest_dp.statistics.ledger import RUNGS, BetRecord, Ledger
-from pytest_dp.statistics.soft_bets import MIN_LOSS, soft_attacks
+from pytest_dp.statistics.soft_bets import MIN_LOSS, soft_attack_sizes
 
 pytestmark = pytest.mark.slow
 
@@ -144,7 +144,7 @@ def test_the_soft_attack_is_the_formula_where_probabilities_are_known(eps):
     ratio = np.exp([-2.0, -eps / 2, eps / 2, 1.5 * eps, 2.0 + eps])
     p = ratio / (1 + ratio)
     expected = np.maximum(p - math.exp(eps) * (1 - p), 0) / (p + math.exp(2 * eps) * (1 - p))
-    assert soft_attacks(np.log(ratio), np.array([math.exp(eps)]))[0] == pytest.approx(
+    assert soft_attack_sizes(np.log(ratio), np.array([math.exp(eps)]))[0] == pytest.approx(
         expected / expected.max(), abs=1e-6
     )
 
