@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def import_library(package: str) -> Any:
-    """Import a module of a library; raises ClaimError that names the package if it is missing."""
+    """Import a module of a library; raise ClaimError with pip's command if that fails."""
     try:
         return import_module(package)
     except ImportError as error:
@@ -31,9 +31,9 @@ def import_library(package: str) -> Any:
 
 
 def profile(curve: Callable[[float], float], name: str) -> PrivacyProfile:
-    """Return the privacy profile that a curve of delta bounds by eps implies.
+    """Return a privacy profile by a curve of delta over eps, made tighter by its own values.
 
-    A bound at one eps may imply a smaller delta at another eps than the curve has there.
+    Calls the curve at many eps: a bound at one eps may imply a smaller delta at another one.
     """
     from pytest_dp.privacy import PrivacyProfile
     from pytest_dp.privacy.regions import Region, sampled_profile
@@ -43,7 +43,7 @@ def profile(curve: Callable[[float], float], name: str) -> PrivacyProfile:
 
 
 def refuse_promises(claim: dict[str, Any], source: str) -> None:
-    """Raise ClaimError for keywords of a claim that are read from the library's object."""
+    """Raise ClaimError for keywords of a claim that the library's object states already."""
     for name in claim.keys() & {*PRIVACY, "neighbors"}:
         raise invalid(
             name,

@@ -12,7 +12,9 @@ from pytest_dp.libraries import import_library, refuse_promises
 
 
 def claimed(mechanism: Any, /, *, marks: Any = (), **claim: Any) -> Claimed:
-    """Return a mechanism's ``randomise``, with the promise of its ``epsilon`` and ``delta``.
+    """Return a mechanism's ``randomise`` as an entry of `claims`, with its epsilon and delta.
+
+    Raises ClaimError if no pairs of inputs follow from its attributes.
 
     Parameters
     ----------
@@ -22,11 +24,6 @@ def claimed(mechanism: Any, /, *, marks: Any = (), **claim: Any) -> Claimed:
     **claim
         Further keywords of `dp_claim`. Without ``pairs=`` or ``inputs=``, pairs of numbers are made
         by the sensitivity, at both ends if there are bounds; any two labels are neighbours.
-
-    Returns
-    -------
-    Claimed
-        For `claims`.
     """
     if not isinstance(mechanism, import_library("diffprivlib.mechanisms").DPMechanism):
         raise invalid("mechanism", mechanism, "Allowed: an object of diffprivlib.mechanisms.")
@@ -41,7 +38,7 @@ def claimed(mechanism: Any, /, *, marks: Any = (), **claim: Any) -> Claimed:
 
 
 def _keywords_for_inputs(mechanism: Any) -> dict[str, Any]:
-    """Return keywords for the inputs of a mechanism; raise ClaimError if they do not follow."""
+    """Return keywords for a mechanism's inputs; raise ClaimError if they do not follow."""
     labels = _input_labels(mechanism)
     if labels:
         return {"inputs": values(labels)}

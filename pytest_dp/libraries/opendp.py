@@ -15,8 +15,8 @@ from pytest_dp.libraries import import_library, profile, refuse_promises
 from pytest_dp.pairs import patterns
 
 ROUNDING = 1e-9
-"""Relative error of a distance. Larger: what is a little too far passes; smaller: rounding refuses
-what is right."""
+"""Relative error of a distance. Larger: too far pairs pass; smaller: rounding refuses right
+ones."""
 
 MEASURES = {
     "MaxDivergence": ("eps",),
@@ -33,8 +33,7 @@ RECORDS = {
 }
 """Metrics of records, and whether neighbours replace a record instead of adding one."""
 QUERIES = 5
-"""How many answers a vector has where its domain does not say. More answers are more for noise to
-hide, and each run takes longer."""
+"""Answers of a vector without a size in its domain. More hide more noise, and take longer."""
 VECTORS = {"L1Distance": 1.0, "L2Distance": 2.0, "LInfDistance": math.inf}
 """Metrics of vectors, and the order of their norm."""
 MAPS = {"L01InfDistance": 1, "L02InfDistance": 2}
@@ -44,7 +43,10 @@ POWERS = {"eps": 1, "rho": 2}
 
 
 def claimed(measurement: Any, d_in: Any = 1, /, *, marks: Any = (), **claim: Any) -> Claimed:
-    """Return a measurement, with the promise of its map for inputs at a distance.
+    """Return a measurement as an entry of `claims`, with the promise of its map at a distance.
+
+    Raises ClaimError if the promise or the neighbours do not follow, or `pairs` are outside the
+    domain or too far apart.
 
     Parameters
     ----------
@@ -59,11 +61,6 @@ def claimed(measurement: Any, d_in: Any = 1, /, *, marks: Any = (), **claim: Any
         is about numbers. By default, pairs are made for one number, and for vectors with a size in
         their domain; inputs for bool. If each entry of a vector may move, as for scores to select
         from, the default is ``queries(n)``; ``inputs=`` may name it.
-
-    Returns
-    -------
-    Claimed
-        For `claims`.
     """
     kind = import_library("opendp.mod").Measurement
     if not isinstance(measurement, kind):
@@ -79,7 +76,7 @@ def claimed(measurement: Any, d_in: Any = 1, /, *, marks: Any = (), **claim: Any
 
 
 def _keywords_for_promise(measurement: Any, d_in: Any) -> dict[str, Any]:
-    """Return the promise of the map at a distance, as keywords."""
+    """Return the promise of a measurement's map at `d_in`, as keywords; may raise ClaimError."""
     try:
         bound = measurement.map(d_in)
     except Exception as error:
@@ -100,9 +97,9 @@ def _keywords_for_promise(measurement: Any, d_in: Any) -> dict[str, Any]:
 def _keywords_for_neighbours(
     measurement: Any, d_in: Any, promised: dict[str, Any], claim: dict[str, Any]
 ) -> dict[str, Any]:
-    """Return keywords for the neighbours of a metric, and for the promise if groups change it.
+    """Return keywords for the neighbours by a metric; for groups, with other promises.
 
-    Raises ClaimError if the neighbours do not follow from the measurement.
+    May take `inputs` out of the claim. Raises ClaimError if no neighbours follow.
     """
     metric = _metric(measurement)
     if metric in RECORDS:
@@ -149,7 +146,10 @@ def _keywords_for_records(measurement: Any, d_in: int, promised: dict[str, Any])
 
 
 def _pair_at_distance(measurement: Any, d_in: Any) -> list[tuple[Any, Any]]:
-    """Return one pair at the distance, of numbers or of vectors of known size; else no pair."""
+    """Return a list of one pair of numbers, or of vectors of known size, at the distance.
+
+    Empty for other inputs, and if the pair is not in the domain.
+    """
     metric, domain = _metric(measurement), measurement.input_domain
     if metric != "AbsoluteDistance" and metric not in VECTORS:
         return []
@@ -167,9 +167,10 @@ def _pair_at_distance(measurement: Any, d_in: Any) -> list[tuple[Any, Any]]:
 
 
 def _keywords_for_answers(measurement: Any, d_in: Any, claim: dict[str, Any]) -> dict[str, Any]:
-    """Return keywords for vectors of answers that move by the distance, all one way if monotonic.
+    """Take `inputs` out of a claim; return keywords for vectors whose entries move by `d_in`.
 
-    Takes `inputs` out of the claim. Raises ClaimError if no such vectors are in the domain.
+    All entries move one way if the metric is monotonic. Raises ClaimError if no such vectors are in
+    the domain, or `inputs` is not of `queries`.
     """
     domain, given = measurement.input_domain, claim.pop("inputs", None)
     if given is not None and not isinstance(given, Queries):
@@ -204,7 +205,7 @@ def _keywords_for_answers(measurement: Any, d_in: Any, claim: dict[str, Any]) ->
 
 
 def _check_pairs(measurement: Any, d_in: Any, pairs: Any) -> None:
-    """Raise ClaimError for pairs that are not in the domain, or further apart than `d_in`."""
+    """Raise ClaimError for pairs outside the domain, or further apart than `d_in`."""
     if not isinstance(pairs, list | tuple):
         return  # such as a strategy: nothing is known of its values yet
     for number, pair in enumerate(pairs):
@@ -221,7 +222,7 @@ def _check_pairs(measurement: Any, d_in: Any, pairs: Any) -> None:
 
 
 def _distance(metric: str, one: Any, other: Any) -> Any:
-    """Return a lower bound on the distance of two inputs of a domain."""
+    """Return a lower bound on a distance; a tuple of three for numbers by key; 0 if unknown."""
     if metric == "AbsoluteDistance":
         return abs(one - other)
     if metric in VECTORS:
@@ -244,5 +245,5 @@ def _metric(measurement: Any) -> str:
 
 
 def _short_message(error: Exception) -> str:
-    """Return OpenDP's message without the trace of its compiled code."""
+    """Return the first line of OpenDP's message, without the trace of its compiled code."""
     return str(getattr(error, "message", None) or error).splitlines()[0]

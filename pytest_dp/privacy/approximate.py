@@ -36,7 +36,7 @@ _NORMAL = NormalDist()
 class ApproximateDP(Guarantee):
     """(eps, delta)-differential privacy: ``P(S) <= exp(eps) Q(S) + delta`` for every event S.
 
-    Pure differential privacy is its case delta = 0.
+    Pure differential privacy is the case delta = 0.
     """
 
     eps: float
@@ -59,7 +59,7 @@ class ApproximateDP(Guarantee):
         return ApproximateDP(value, self.delta)
 
     def times(self, factor: float) -> ApproximateDP:
-        """Return the guarantee with eps times `factor`; if eps is 0, exp(eps) is scaled."""
+        """Return the guarantee with eps times `factor`; if eps is 0, exp(eps) is multiplied."""
         return self.at(self.eps * factor if self.eps else max(math.log(factor), 0.0))
 
     def with_noise_over(self, times: float) -> float:
@@ -69,7 +69,7 @@ class ApproximateDP(Guarantee):
         return super().noise_below(value) if self.eps else math.exp(min(value, 2 * LARGEST_EPS))
 
     def delta_at(self, eps: float) -> float:
-        """Return the delta at `eps` of randomised response with a leak: the worst case.
+        """Return the delta at `eps` of randomised response with a leak, the worst case.
 
         Kairouz, Oh, Viswanath, "The Composition Theorem for Differential Privacy", 2015.
         """
@@ -98,6 +98,7 @@ class ApproximateDP(Guarantee):
         return np.maximum(shown * (1 - 5e-16) - 5e-16, 0.0)
 
     def group(self, k: int) -> ApproximateDP:
+        """Return the guarantee for distance `k`; raise ClaimError if it promises nothing."""
         eps, delta = self.eps * k, self.delta
         if k > 1 and eps <= LARGEST_EPS:
             steps = math.expm1(eps) / math.expm1(self.eps) if eps else float(k)
@@ -116,9 +117,9 @@ class ApproximateDP(Guarantee):
 
 
 def pure_to_renyi(eps: float, order: float) -> float:
-    """Return the divergence of order `order` of randomised response, the largest under pure eps.
+    """Return the largest divergence of an order under pure eps, in nats, rounded up.
 
-    Of order 1 it is eps tanh(eps / 2). Rounded up.
+    Attained by randomised response; for order 1 it is eps tanh(eps / 2).
     """
     if order == 1 or eps == 0:
         return eps * math.tanh(eps / 2) * (1 + 1e-15)
@@ -154,7 +155,7 @@ class AttackAUC(Curve):
         return AttackAUC(value)
 
     def times(self, factor: float) -> AttackAUC:
-        """Return this guarantee with the advantage over a coin times `factor`."""
+        """Return the guarantee with the advantage over a coin times `factor`, at most auc = 1."""
         return self.at(min(0.5 + factor * (self.auc - 0.5), 1.0))
 
     def with_noise_over(self, times: float) -> float:
@@ -171,6 +172,7 @@ class AttackAUC(Curve):
         return shown
 
     def group(self, k: int) -> AttackAUC:
+        """Return the guarantee itself for k = 1; raise ClaimError for larger groups."""
         if k > 1:
             raise ClaimError(
                 f"{self} is a claim about single records, and group={k} asks for more. Allowed: "
@@ -181,10 +183,7 @@ class AttackAUC(Curve):
 
 @dataclass(frozen=True, repr=False)
 class _Functional(Curve):
-    """A guarantee that is stated as a function.
-
-    With a scale, every eps and its delta are multiplied by it.
-    """
+    """A guarantee that is stated as a function; a scale multiplies every eps and its delta."""
 
     function: Callable[[float], float]
     name: str = field(default="", compare=False)
@@ -194,7 +193,7 @@ class _Functional(Curve):
     @cached_property
     @abstractmethod
     def sticks(self) -> tuple[Floats, Floats]:
-        """The eps and the deltas of many hockey sticks that hold at scale 1."""
+        """The eps and the deltas of many hockey sticks that hold at scale 1; calls the function."""
 
     @cached_property
     def region(self) -> Region:
@@ -220,7 +219,7 @@ class _Functional(Curve):
         return np.concatenate(shown).reshape(p.shape)
 
     def _largest_broken_scale(self, p: Floats, q: Floats) -> Floats:
-        """Return the largest scale at which each event breaks a hockey stick, up to 1e9."""
+        """Return the largest scale at which each event breaks a hockey stick; infinite from 1e9."""
         import numpy as np
 
         eps, delta = self.sticks
@@ -260,7 +259,7 @@ class _Functional(Curve):
 
 @dataclass(frozen=True)
 class _Repeated:
-    """The trade-off function of inputs at distance k."""
+    """A trade-off function for inputs at distance k, from one for neighbours."""
 
     of: _Functional
     k: int
@@ -327,7 +326,7 @@ class TradeOff(_Functional):
 
 
 def _function_name(function: Callable[[float], float]) -> str:
-    """Return the name of a function for texts; ``f`` for a lambda."""
+    """Return the name of a function, or of its type, for texts; ``f`` for a lambda."""
     if isinstance(function, _Repeated):
         return f"{function.k} x {_function_name(function.of.function)}"
     name = getattr(function, "__name__", type(function).__name__)

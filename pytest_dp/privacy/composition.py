@@ -23,24 +23,23 @@ if TYPE_CHECKING:
     from pytest_dp.privacy.regions import Region
 
 ROUNDING = 1e-12
-"""Relative error of a conversion. Larger: what is claimed too small passes; smaller: rounding
-refuses what is right."""
+"""Relative error of a conversion. Larger: too small claims pass; smaller: rounding refuses right
+ones."""
 
 Parts = Sequence[tuple[Guarantee, int]]
 _ROUNDING = 1 + 10 * 1e-9
-"""What sums of parameters, and roots of what is known exactly, are off by rounding of floats at
-most: a thousand times what tests see. A claim that is closer than that is met."""
+"""Relative rounding error of sums and roots of exact parameters, at most: a thousand times the
+errors in tests. A claim that is closer is met."""
 _ACCURACY, _OF_TRADEOFFS = 1 + 5e-4, 1 + 5e-3
-"""What is off that is put on a lattice of `losses.MAX_POINTS` losses, derived from comparisons with
-closed forms: at most 3e-4 for 1 to 10,000 parts; and what follows of trade-off functions, which are
-asked at 800 points only: 4e-3. Both are rounded up: what is let pass is short by less than this."""
+"""Relative errors of results on a lattice of `losses.MAX_POINTS` losses (measured: 3e-4 for 1 to
+10,000 parts), and of trade-off functions, which are called at 800 points only (4e-3). Results are
+rounded up: a claim that passes is short by less than this."""
 
 
 def implies(stronger: Guarantee, weaker: Guarantee) -> bool:
-    """Return whether it is known that every mechanism with the first guarantee has the second.
+    """Return whether every mechanism with the first guarantee is known to have the second.
 
-    It is if one part with the first guarantee adds up to the second. False does not mean that some
-    mechanism is known to keep the first guarantee alone.
+    True if one part with the first adds up to the second. False if no rule decides.
     """
     if stronger == weaker:
         return True
@@ -58,10 +57,10 @@ def implies(stronger: Guarantee, weaker: Guarantee) -> bool:
 
 
 def smallest_rho(guarantee: Guarantee) -> float:
-    """Return the smallest rho known to follow from a guarantee; infinite if none is.
+    """Return the smallest rho known to follow from a guarantee; infinite if none is known.
 
-    The divergence per order of pure privacy is largest at order 1, that of Gaussian privacy is the
-    same at all orders (Bun, Steinke, "Concentrated Differential Privacy", TCC 2016).
+    The divergence per order of pure privacy is largest at order 1; for Gaussian privacy all orders
+    are equal (Bun, Steinke, "Concentrated Differential Privacy", TCC 2016).
     """
     linear = isinstance(guarantee, ZeroConcentratedDP | GaussianDP | ApproximateDP)
     return guarantee.renyi_at(1.0) if linear else float("inf")
@@ -108,12 +107,15 @@ def smallest_claim(claim: Guarantee, parts: Parts) -> Guarantee:
 
 
 def compose_profile(parts: Parts) -> PrivacyProfile:
-    """Return the privacy profile that parts add up to, which holds for every eps."""
+    """Return the privacy profile that parts add up to, for every eps."""
     return PrivacyProfile(_compose_deltas(parts)[0])
 
 
 def _sum_renyi_bounds(claim: RenyiDP, parts: Parts) -> Guarantee:
-    """Return the sums of divergences at the orders of a claim; the claim if it equals them."""
+    """Return the sums of divergences at the orders of a claim; the claim if they equal it.
+
+    Raises ClaimError if a part bounds no divergence at one of the orders.
+    """
     sums = {
         order: math.fsum(times * part.renyi_at(order) for part, times in parts)
         for order, _ in claim.bounds
@@ -130,7 +132,7 @@ def _sum_renyi_bounds(claim: RenyiDP, parts: Parts) -> Guarantee:
 
 
 def _describe_no_claim(claim: Guarantee, parts: Parts, where: str = "") -> str:
-    """Return the message of the error that parts add up to no claim of a notion."""
+    """Return the error message that parts add up to no claim of a notion."""
     shown = ", ".join(f"{times} x ({part})" if times > 1 else f"({part})" for part, times in parts)
     if isinstance(claim, ApproximateDP):
         floor = _leak_probability(parts)
@@ -163,10 +165,7 @@ def _smallest_mu(parts: Parts) -> float:
 
 
 def _smallest_scale(claim: Guarantee, parts: Parts) -> float:
-    """Return the smallest multiple of a claim that allows all that parts add up to.
-
-    Infinite above 1e6.
-    """
+    """Return the smallest multiple of a claim that allows all parts; infinite above 1e6."""
     whole, _ = _compose_deltas(parts)
 
     def is_met(scale: float) -> bool:
@@ -186,10 +185,7 @@ def _smallest_scale(claim: Guarantee, parts: Parts) -> float:
 
 
 def _smallest_eps(delta: float, parts: Parts) -> tuple[float, float]:
-    """Return the smallest eps that parts add up to beside delta, and its relative accuracy.
-
-    Infinite if there is none.
-    """
+    """Return the smallest eps that parts add up to at delta, or infinity, and its accuracy."""
     basic = math.inf
     leaks = math.fsum(times * part.delta for part, times in parts)
     losses = [(part.eps, times) for part, times in parts if part.eps is not None]
@@ -234,22 +230,19 @@ def _compose_deltas(parts: Parts) -> tuple[Callable[[float], float], float]:
 
 
 def without_leak(part: Guarantee) -> Guarantee:
-    """Return a guarantee with its delta set to 0.
-
-    A pair that is (eps, delta)-private is eps-private except for a leak of delta.
-    """
+    """Return a guarantee with its delta set to 0; notions without a delta as they are."""
     if isinstance(part, ZeroConcentratedDP):
         return ZeroConcentratedDP(part.rho)
     return ApproximateDP(part.eps) if isinstance(part, ApproximateDP) else part
 
 
 def _leak_probability(parts: Parts) -> float:
-    """Return the probability that at least one part leaks; each does with its delta."""
+    """Return the probability that at least one part leaks, each with its delta."""
     return -math.expm1(math.fsum(times * math.log1p(-part.delta) for part, times in parts))
 
 
 def _guarantee_by_divergences(parts: Parts) -> Guarantee | None:
-    """Return the guarantee of the summed divergences; None unless all parts bound them."""
+    """Return the guarantee of the summed divergences; None unless all parts bound some."""
     rho = math.fsum(times * smallest_rho(part) for part, times in parts)
     if rho < math.inf:
         return ZeroConcentratedDP(rho)
@@ -258,7 +251,7 @@ def _guarantee_by_divergences(parts: Parts) -> Guarantee | None:
 
 
 def _sum_divergences(parts: Parts, orders: set[float]) -> RenyiDP | None:
-    """Return the sums of divergences at some orders; None if all sums are infinite."""
+    """Return Rényi privacy by the sums at some orders; None if all sums are infinite."""
     sums = {
         order: math.fsum(times * part.renyi_at(order) for part, times in parts) for order in orders
     }
@@ -267,7 +260,7 @@ def _sum_divergences(parts: Parts, orders: set[float]) -> RenyiDP | None:
 
 
 def _compose_regions(coins: list[tuple[float, int]], rest: Parts) -> Region:
-    """Return the region of the worst pairs of all parts, one after the other."""
+    """Return the region of the worst pairs of all parts together; `coins` are (eps, times)."""
     from pytest_dp.privacy.losses import Losses
 
     losses = [Losses.of_region(part.region).times(times) for part, times in rest]
@@ -275,7 +268,7 @@ def _compose_regions(coins: list[tuple[float, int]], rest: Parts) -> Region:
 
 
 def _merge_additive_parts(parts: Parts) -> list[tuple[Guarantee, int]]:
-    """Return parts with those of each kind whose parameters add up merged into one."""
+    """Return parts, with all of one additive parameter (rho, mu, Rényi bounds) merged into one."""
     rho = square = 0.0
     merged: list[tuple[Guarantee, int]] = []
     renyi: list[tuple[RenyiDP, int]] = []
@@ -295,7 +288,7 @@ def _merge_additive_parts(parts: Parts) -> list[tuple[Guarantee, int]]:
 
 
 def _losses_of_coins(coins: list[tuple[float, int]]) -> Losses:
-    """Return the losses of all pure parts, one after the other."""
+    """Return the summed losses of all pure parts, (eps, times) each."""
     from pytest_dp.privacy.losses import Losses
 
     losses = [

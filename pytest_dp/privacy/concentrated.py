@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 FLOAT_ERROR = 2.0**-50
 """Relative error of one operation or two. Smaller: rounding may make a bound too small."""
 LOSS_QUANTILES = (0.7, 1.4, 2.1, 2.8, 3.6, 4.5, 5.5)
-"""Losses to bet against, in standard deviations of the loss. More share the same wealth; with
-fewer the one that shows most may be missed."""
+"""Losses to bet against, in standard deviations of the loss. More share one wealth; fewer may miss
+the one that shows most."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class ZeroConcentratedDP(Curve):
         return Region.below(slopes, self._add_leak(intercepts) if self.delta else intercepts)
 
     def _add_leak(self, delta: Number) -> Number:
-        """Return the delta of a hockey stick beside a leak, rounded up."""
+        """Return the delta of a hockey stick together with the leak, rounded up."""
         return (self.delta + (1 - self.delta) * delta) * (1 + FLOAT_ERROR)
 
     @cached_property
@@ -64,7 +64,7 @@ class ZeroConcentratedDP(Curve):
         return tuple(Renyi(order, order * self.rho) for order in orders if can_bet(order, self.rho))
 
     def delta_at(self, eps: float) -> float:
-        """Return the delta at an eps, the smaller of two: by the region, and by the best order."""
+        """Return the smaller delta at an eps of two: by the region, and by the best order."""
 
         def rises(log: float) -> bool:
             order = 1 + math.exp(log)
@@ -103,6 +103,7 @@ class ZeroConcentratedDP(Curve):
         return 0.0 if self.delta else max(value / order, 0.0)
 
     def group(self, k: int) -> ZeroConcentratedDP:
+        """Return the guarantee for distance `k`; raise ClaimError if k > 1 and delta > 0."""
         if k > 1 and self.delta:
             raise ClaimError(
                 f"group={k} of {self}: no rule is known for groups beside a delta. Allowed: group= "
@@ -112,10 +113,10 @@ class ZeroConcentratedDP(Curve):
 
 
 def renyi_to_delta(order: float, bound: float, eps: float) -> float:
-    """Return the delta beside eps that follows from a bound on one Rényi divergence, rounded up.
+    """Return the delta at eps that follows from a bound on one Rényi divergence, rounded up.
 
     Canonne, Kamath, Steinke, "The Discrete Gaussian for Differential Privacy", NeurIPS 2020,
-    Proposition 12.
+    Proposition 12. `order` is above 1, `bound` in nats.
     """
     log = (order - 1) * (bound - eps + math.log(order - 1)) - order * math.log(order)
     error = 1e-15 * (1 + (order - 1) * (bound + eps) + order * math.log(order) + abs(log))
@@ -123,7 +124,7 @@ def renyi_to_delta(order: float, bound: float, eps: float) -> float:
 
 
 def can_bet(order: float, rho: float) -> bool:
-    """Return whether floats hold the moment that a divergence of at most ``order * rho`` bounds."""
+    """Return whether floats hold the moment of a divergence of at most ``order * rho``."""
     return order * (order - 1) * rho <= LARGEST_EPS
 
 
@@ -224,7 +225,7 @@ class RenyiDP(Curve):
     """Pairs (order, eps), as promised."""
     name: str = field(default="", compare=False)
     scale: float = 1.0
-    """By which every eps is multiplied."""
+    """A factor of every eps."""
 
     def __init__(
         self,
@@ -238,7 +239,7 @@ class RenyiDP(Curve):
 
     @property
     def bounds(self) -> tuple[tuple[float, float], ...]:
-        """Pairs of an order and its bound in nats, times `scale`."""
+        """Pairs of an order and its bound in nats, `scale` included."""
         return tuple((order, eps * self.scale) for order, eps in self.orders)
 
     @property
@@ -262,7 +263,7 @@ class RenyiDP(Curve):
         return (least, *(Renyi(order, eps) for order, eps in bounds if can_bet(order, eps / order)))
 
     def delta_at(self, eps: float) -> float:
-        """Return the delta at an eps, the smaller of two: by the region, and by the best order."""
+        """Return the smallest delta at an eps: by the region, or by one of the orders."""
         by_order = (renyi_to_delta(order, bound, eps) for order, bound in self.bounds)
         return min(self.region.delta_at(eps), *by_order)
 
@@ -297,16 +298,17 @@ class RenyiDP(Curve):
         return shown
 
     def shown_by_divergence(self, order: float, value: float) -> float:
-        """Return what the divergence proves of its order, and of larger ones."""
+        """Return the largest parameter that a divergence of `order` proves; else 0.0."""
         units = [unit for bounded, unit in self.units if bounded >= order]
         return max(value, 0.0) / min(units) * (1 - 4e-16) if units else 0.0
 
     @property
     def units(self) -> tuple[tuple[float, float], ...]:
-        """The divergence of each order at a parameter of 1."""
+        """The divergence of each order at a parameter of 1, as pairs."""
         return ((self.orders[0][0], 1.0),) if len(self.orders) == 1 else self.orders
 
     def group(self, k: int) -> RenyiDP:
+        """Return the guarantee itself for k = 1; raise ClaimError for larger groups."""
         if k == 1:
             return self
         raise ClaimError(

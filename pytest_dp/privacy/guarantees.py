@@ -32,10 +32,7 @@ class HockeyStick(NamedTuple):
     delta: float
 
     def largest_probability(self, q: Any, runs: float = 1.0) -> Any:
-        """Return the largest P(S) for Q(S) = `q`, or for arrays of them.
-
-        For counts in place of probabilities, `runs` is the number of runs.
-        """
+        """Return the largest P(S) for Q(S) = `q`, or of counts in `runs` runs; may exceed 1."""
         return math.exp(self.eps) * q + self.delta * runs
 
 
@@ -70,7 +67,7 @@ class Guarantee(ABC):
 
     @property
     def largest_ratio(self) -> float | None:
-        """The logarithm of the largest ratio of P(S) to Q(S), in nats; None if there is none."""
+        """The log of the largest ratio of P(S) to Q(S), in nats; None if ratios have no bound."""
         return None
 
     @property
@@ -94,7 +91,7 @@ class Guarantee(ABC):
     @property
     @abstractmethod
     def hockey_sticks(self) -> tuple[HockeyStick, ...]:
-        """A few hockey sticks that follow from the guarantee, or all that it is."""
+        """A few hockey sticks that follow from the guarantee."""
 
     @property
     def divergences(self) -> tuple[Renyi, ...]:
@@ -114,7 +111,7 @@ class Guarantee(ABC):
         """Return the smallest known delta at `eps` (at least 0, in nats), rounded up."""
 
     def eps_at(self, delta: float) -> float:
-        """Return the smallest known eps at `delta`, rounded up; infinite if there is none."""
+        """Return the smallest known eps at `delta`, rounded up; infinite if none is found."""
         if self.delta_at(0.0) <= delta:
             return 0.0
         if not self.delta_at(2 * LARGEST_EPS) <= delta:
@@ -136,8 +133,8 @@ class Guarantee(ABC):
     def shown_by(self, p: Number, q: Number) -> Number:
         """Return the parameter that an event with P(S) = p and Q(S) = q proves, rounded down.
 
-        It is more than `claimed` where p is above `largest_probability` of q; 0 where p <= q;
-        infinite where the guarantee is broken at any value. The event's complement counts as well.
+        More than `claimed` if p is above `largest_probability` of q; 0 where p <= q; infinite where
+        the guarantee is broken at any value. The event's complement counts as well.
         """
         import numpy as np
 
@@ -149,17 +146,14 @@ class Guarantee(ABC):
         """Compute `shown_by` for arrays of one shape; entries with p <= q are ignored."""
 
     def shown_by_divergence(self, order: float, value: float) -> float:  # noqa: ARG002
-        """Return the parameter that a divergence of this order and value proves; 0 if none.
-
-        The order 1 is Kullback-Leibler's.
-        """
+        """Return the parameter proved by a divergence of `value` nats; 0.0 if it proves none."""
         return 0.0
 
     @abstractmethod
     def group(self, k: int) -> Guarantee:
-        """Return what holds for inputs at distance `k`.
+        """Return the guarantee for inputs at distance `k`.
 
-        Raises ClaimError if there is no rule for this notion.
+        Raises ClaimError if there is no rule for this notion, or nothing is left to promise.
         """
 
     @property
@@ -169,11 +163,14 @@ class Guarantee(ABC):
 
     @property
     def _parameter_words(self) -> tuple[str, str]:
-        """The name of the parameter, and the words behind its number."""
+        """The name of the parameter, and the words after its number."""
         return ("loss", " times the claim") if self.parameter == "scale" else (self.parameter, "")
 
     def write_claim(self, number: str) -> str:
-        """Return the claim as text, with its parameter as a number: ``eps = 1.0``."""
+        """Return the claim as text, its parameter written as `number`: ``eps = 1.0``.
+
+        A curve is written as its label, without the number.
+        """
         if self.parameter == "scale":
             return self.label
         return self.write_comparison("=", number) + (
@@ -181,7 +178,7 @@ class Guarantee(ABC):
         )
 
     def write_comparison(self, sign: str, number: str) -> str:
-        """Return the parameter beside a number, as text: ``eps >= 1.3``.
+        """Return the parameter compared with a number, as text: ``eps >= 1.3``.
 
         Of a curve: ``loss >= 1.3 times the claim``.
         """
@@ -195,7 +192,7 @@ class Guarantee(ABC):
         return f"{name} of {low} to {high}{behind}"
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the fields alone, without what was computed from them."""
+        """Return the fields to pickle, without cached values."""
         said = {stated.name for stated in fields(cast("Any", self))}
         return {name: value for name, value in vars(self).items() if name in said}
 
@@ -206,13 +203,13 @@ class Guarantee(ABC):
 
 
 def as_given(like: Number, values: Floats) -> Number:
-    """Return a float if only floats were given, else an array; of the type of `like`."""
+    """Return a float if `values` have no axes, else the array; typed as `like` is."""
     del like  # for its type
     return cast("Number", values if values.ndim else float(values))
 
 
 def name_argument(name: str) -> str:
-    """Return the name of a guarantee as its last argument in code; empty without a name."""
+    """Return a guarantee's name as the last argument in code; empty without a name."""
     return f", name={name!r}" if name else ""
 
 
@@ -225,7 +222,7 @@ class WithoutEps(Guarantee):
 
 
 class Curve(WithoutEps):
-    """A guarantee that is computed from a curve, its region."""
+    """A guarantee that is computed from its region, a curve."""
 
     @cached_property
     def hockey_sticks(self) -> tuple[HockeyStick, ...]:

@@ -15,28 +15,28 @@ from pytest_dp.basics.arrays import Floats
 from pytest_dp.privacy.regions import LARGEST, Region
 
 NEGLIGIBLE_TAIL = 1e-30
-"""Probability of losses that are left out where losses are added up. Larger: deltas that small are
-wrong; smaller: lattices grow."""
+"""Probability of losses that are left out of sums. Larger: deltas that small are wrong; smaller:
+lattices grow."""
 MAX_POINTS = 4_000
 """Points of a lattice of losses. More are more exact, and take longer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Losses:
-    """The distribution under P of the privacy loss, on a lattice, in nats."""
+    """A distribution under P of the privacy loss ln(P/Q), on a lattice, in nats."""
 
     start: float
     """The lowest loss."""
     step: float
-    """From one loss to the next."""
+    """From one loss to the next; 0 for a single loss."""
     probabilities: Floats
-    """Under P."""
+    """Under P, of each loss."""
     infinite: float = 0.0
     """The probability of outputs that only P has."""
 
     @classmethod
     def of_nothing(cls) -> Losses:
-        """Return the losses of two equal distributions: 0."""
+        """Return the losses of two equal distributions: 0 with certainty."""
         return cls(0.0, 0.0, np.ones(1))
 
     @classmethod
@@ -46,7 +46,10 @@ class Losses:
 
     @classmethod
     def of_region(cls, region: Region) -> Losses:
-        """Return the losses of the pair that attains a region; the slope of an edge is a ratio."""
+        """Return the losses of the pair of distributions that attains a region, on a lattice.
+
+        Losses of a total probability below `NEGLIGIBLE_TAIL` become infinite.
+        """
         corners = -np.diff(region.intercepts) / np.diff(region.slopes)
         widths = -np.diff(np.concatenate([[1.0], corners, [0.0]]))
         losses, p = np.log(region.slopes[1:]), region.slopes[1:] * widths[1:]
@@ -63,7 +66,7 @@ class Losses:
 
     @classmethod
     def _on_lattice(cls, losses: Floats, p: Floats, step: float, infinite: float) -> Losses:
-        """Return losses on a lattice: each split between two points so that P and Q stay the same.
+        """Return losses on a lattice, each split between two points so that P and Q stay the same.
 
         Doroshenko, Ghazi, Kamath, Kumar, Manurangsi, "Connect the Dots: Tighter Discrete
         Approximations of Privacy Loss Distributions", PETS 2022.
@@ -77,14 +80,14 @@ class Losses:
         return cls(start, step, sums.astype(float), infinite)
 
     def with_step(self, step: float) -> Losses:
-        """Return the losses on a lattice with this step."""
+        """Return the losses on a lattice with this step; themselves if they have it."""
         if step == self.step:
             return self
         losses = self.start + self.step * np.arange(len(self.probabilities), dtype=float)
         return self._on_lattice(losses, self.probabilities, step, self.infinite)
 
     def plus(self, other: Losses) -> Losses:
-        """Return the losses of two mechanisms, one after the other."""
+        """Return the summed losses of two mechanisms, one after the other."""
         left, right = self, other
         step = max(left.step, right.step)
         if left.step and right.step:
@@ -103,11 +106,7 @@ class Losses:
 
     @classmethod
     def trim(cls, start: float, step: float, p: Floats, infinite: float) -> Losses:
-        """Return losses without the rarest ones, which only widen the lattice.
-
-        Rounded to more: those above are taken to be infinite, those below to be the lowest that
-        stays.
-        """
+        """Return losses without the rarest: high ones become infinite, low ones the lowest kept."""
         low, high = np.searchsorted(np.cumsum(p), NEGLIGIBLE_TAIL), len(p)
         high -= int(np.searchsorted(np.cumsum(p[::-1]), NEGLIGIBLE_TAIL))
         if low >= high:
@@ -117,7 +116,7 @@ class Losses:
         return cls(start + step * int(low), step, kept, infinite + float(np.sum(p[high:])))
 
     def times(self, k: int) -> Losses:
-        """Return the losses of `k` runs in a row."""
+        """Return the summed losses of `k` runs in a row, k at least 1."""
         if k == 1:
             return self
         half = self.times(k // 2)
@@ -125,7 +124,7 @@ class Losses:
         return double.plus(self) if k % 2 else double
 
     def region(self) -> Region:
-        """Return the region that the pair allows, in both directions."""
+        """Return the region that this pair of distributions allows, in both directions."""
         size = len(self.probabilities)
         losses = self.start + self.step * np.arange(size)
         above = np.cumsum(self.probabilities[::-1])[:-1]
@@ -138,7 +137,7 @@ class Losses:
 
 
 def logs_of_coins(eps: float, times: int) -> Floats:
-    """Return the log probabilities under P of each number of heads of `times` coins."""
+    """Return the log probabilities under P of each number of heads, shape (times + 1,)."""
     from scipy.special import gammaln
 
     heads = np.arange(times + 1)

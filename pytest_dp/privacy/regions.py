@@ -24,21 +24,21 @@ ROUNDING = 1e-12
 """Relative error of a conversion, on the safe side. Smaller: rounding may make a delta too
 small."""
 DELTA_LEVELS = (1.0, 0.5, 0.2, 0.05, 0.01, 1e-3, 1e-5, 1e-8)
-"""Deltas to bet against, as shares of the delta at eps = 0. More share the same wealth; with fewer
-the one that shows most may be missed."""
+"""Deltas to bet against, as shares of the delta at eps = 0. More share one wealth; fewer may miss
+the one that shows most."""
 
 LARGEST = 600.0
 """The largest eps of a line. Derived: beyond, floats hold no such ratio."""
 ASKED = 300.0
-"""The largest eps at which profiles are asked: derived from that of claims."""
+"""The largest eps at which profiles are called: derived from that of claims."""
 MIN_ABOVE_ONE = 1e-6
-"""Distance of an order from 1, at least: at 1 the divergence is another function. Smaller:
-rounding decides."""
+"""Distance of an order from 1, at least: at 1 the divergence is another function. Smaller: rounding
+decides."""
 
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """A set of probabilities: ``p <= intercept + slope * q`` for each line, in both directions."""
+    """A set of pairs (q, p): ``p <= intercept + slope * q`` for each line, in both directions."""
 
     slopes: Floats
     """From 0, ascending. As hockey sticks, eps = ln(slope)."""
@@ -71,19 +71,19 @@ class Region:
         return round_up_probabilities(self.intercepts[line] + self.slopes[line] * q)
 
     def delta_at(self, eps: float) -> float:
-        """Return the smallest delta that holds at eps, rounded up."""
+        """Return the smallest delta that holds at eps, at most `LARGEST`; rounded up."""
         slope = math.exp(min(eps, LARGEST))
         return min(float(np.interp(slope, self.slopes, self.intercepts)) * (1 + ROUNDING), 1.0)
 
     def sticks(self) -> tuple[Floats, Floats]:
-        """Return the eps and the deltas of all its hockey sticks with eps >= 0, the first at 0."""
+        """Return eps and deltas of all hockey sticks with eps >= 0, rounded up; first eps 0."""
         beyond = self.slopes > 1
         eps = np.concatenate([[0.0], np.log(self.slopes[beyond])])
         delta = np.concatenate([[self.delta_at(0.0)], self.intercepts[beyond] * (1 + ROUNDING)])
         return eps, delta
 
     def spread(self) -> list[tuple[float, float]]:
-        """Return a few of its hockey sticks as (eps, delta), spread by `DELTA_LEVELS`."""
+        """Return a few hockey sticks as (eps, delta), at the deltas of `DELTA_LEVELS`."""
         eps, delta = self.sticks()
         asked = np.maximum(np.array(DELTA_LEVELS) * delta[0], delta[-1])
         chosen = sorted({int(np.argmax(delta <= level)) for level in asked})
@@ -96,7 +96,7 @@ def round_up_probabilities(p: Floats) -> Floats:
 
 
 def _lower_hull(x: list[float], c: list[float]) -> tuple[list[float], list[float]]:
-    """Return the falling part of the lower convex hull of points that are sorted by x, then c."""
+    """Return the falling part of the lower convex hull of points sorted by x, then c."""
     hull: list[tuple[float, float]] = []
     for point in zip(x, c, strict=True):
         if hull and point[1] >= hull[-1][1]:
@@ -117,7 +117,7 @@ def _is_above(
 
 
 def sampled_profile(function: Callable[[float], float]) -> tuple[Floats, Floats]:
-    """Return many eps, most where a profile falls, and its deltas; calls the function for each."""
+    """Call a profile's function at many eps, most where it falls; return these eps and deltas."""
     coarse = [0.0, *np.geomspace(1e-4, ASKED, 60).tolist()]
     delta = [float(function(eps)) for eps in coarse]
     floor = max(delta[-1], 1e-30)
@@ -129,16 +129,16 @@ def sampled_profile(function: Callable[[float], float]) -> tuple[Floats, Floats]
 
 
 def quantile_grid() -> list[float]:
-    """Return the type I errors at which trade-off functions are called: densely near 0 and 1."""
+    """Return the type I errors at which trade-off functions are called, dense near 0 and 1."""
     small = np.geomspace(1e-15, 0.5, 400).tolist()
     return sorted({0.0, *small, *(1 - q for q in small), 1.0})
 
 
 def lines_above(q: Floats, p: Floats) -> tuple[Floats, Floats]:
-    """Return lines above a concave function that rises through the points (q, p).
+    """Return slopes and intercepts of lines above a rising concave function through (q, p).
 
-    Between two points it lies below its chords on either side, prolonged; their corners are
-    above it, and so is every line above all corners.
+    Between two points the function lies below its chords on either side, prolonged; their corners
+    are above it, and so is every line above all corners.
     """
     chords = np.diff(p) / np.diff(q)
     before = np.concatenate([[np.inf], chords[:-1]])
@@ -158,9 +158,9 @@ def lines_above(q: Floats, p: Floats) -> tuple[Floats, Floats]:
 
 
 def renyi(p: Floats, q: Floats, order: Floats | float) -> Floats:
-    """Return D_order(Bern(p) || Bern(q)) in nats, rounded down.
+    """Return D_order(Bern(p) || Bern(q)) in nats, rounded down, at least 0; broadcast.
 
-    Of order 1 it is the Kullback-Leibler divergence. All arguments are broadcast.
+    Order 1 is the Kullback-Leibler divergence. Infinite if q excludes what p allows.
     """
     p, q, order = np.broadcast_arrays(*(np.asarray(values, float) for values in (p, q, order)))
     with np.errstate(all="ignore"):
@@ -179,15 +179,15 @@ def renyi(p: Floats, q: Floats, order: Floats | float) -> Floats:
 
 
 def _log_ratio(p: Floats, q: Floats) -> Floats:
-    """Return ln(p/q), exact where p is close to q."""
+    """Return ln(p/q), exact where p is close to q; may be infinite or NaN."""
     with np.errstate(all="ignore"):
         return np.where(abs(p - q) < q, np.log1p((p - q) / q), np.log(p) - np.log(q))
 
 
 def concentration(p: Floats, q: Floats) -> Floats:
-    """Return the smallest rho of zero-concentrated privacy that p and q allow, in both directions.
+    """Return the smallest rho of zero-concentrated privacy that p and q allow, rounded down.
 
-    The largest D_order / order over orders that grids find, rounded down.
+    In both directions: the largest D_order / order over orders that grids find.
     """
     p, q = np.broadcast_arrays(np.asarray(p, float), np.asarray(q, float))
     return np.maximum(_concentration(p, q), _concentration(1 - q, 1 - p))
@@ -208,7 +208,7 @@ def _concentration(p: Floats, q: Floats) -> Floats:
 
 
 def _minimise_by_grids(function: Callable[[Floats], Floats], low: Floats, high: Floats) -> Floats:
-    """Return about where functions are smallest in [low, high], elementwise, by four grids."""
+    """Return about where a function is smallest in [low, high], elementwise, by four grids."""
     shares = np.linspace(0.0, 1.0, 25).reshape(-1, *(1,) * low.ndim)
     for _ in range(4):
         grid = low + shares * (high - low)
@@ -244,10 +244,10 @@ def largest_coin(q: Floats, order: Floats, bound: Floats) -> Floats:
 
 
 def tangents(q: Floats, order: Floats, bound: Floats) -> tuple[Floats, Floats]:
-    """Return lines above all (q, p) that a bound on one order allows, each touching it at one q.
+    """Return lines above all (q, p) that a bound on one order allows, each touching at one q.
 
-    The slopes and the intercepts, each of shape (lines,), stand for ``p <= intercept + slope * q``,
-    which is a hockey stick with eps = ln(slope). Lines that say nothing are left out.
+    Slopes and intercepts, shape (lines,) each, mean ``p <= intercept + slope * q``, a hockey stick
+    with eps = ln(slope). Lines that exclude nothing are left out.
     """
     q, order, bound = (values.ravel() for values in np.broadcast_arrays(q, order, bound))
     p = largest_coin(q, order, bound)
@@ -261,12 +261,12 @@ def tangents(q: Floats, order: Floats, bound: Floats) -> tuple[Floats, Floats]:
 
 
 def probabilities(count: int = 800) -> Floats:
-    """Return the q at which lines touch: evenly in units of a normal quantile, down to 1e-40."""
+    """Return the q at which lines touch: evenly in normal quantiles, down to 1e-40."""
     return np.exp(-(np.linspace(0.05, 9.6, count)[::-1] ** 2))
 
 
 def renyi_tangents(orders: tuple[tuple[float, float], ...]) -> tuple[Floats, Floats]:
-    """Return lines above all (q, p) that bounds on several orders allow together."""
+    """Return lines above all (q, p) that bounds on several orders allow: (order, nats) each."""
     order, bound = (np.array(values)[:, None] for values in zip(*orders, strict=True))
     return tangents(probabilities(600), order, bound)
 
@@ -275,7 +275,7 @@ def renyi_tangents(orders: tuple[tuple[float, float], ...]) -> tuple[Floats, Flo
 def concentrated_tangents(rho: float) -> tuple[Floats, Floats]:
     """Return lines above all (q, p) that D_order <= order * rho allows for all orders above 1.
 
-    Every order gives a sound line; which gives the lowest is looked for on a coarse grid of q.
+    Every order gives a sound line; a coarse grid of q finds about the lowest.
     """
     coarse = probabilities(200)
     widest = np.log(2 + 3 * np.sqrt(-np.log(coarse) / rho))

@@ -21,13 +21,13 @@ from pytest_dp.privacy.concentrated import GaussianDP, RenyiDP, ZeroConcentrated
 from pytest_dp.privacy.guarantees import LARGEST_EPS, Guarantee
 
 TOLERANCE = 1e-9
-"""Error of a user's function, in its own unit. Larger: functions that no mechanism has pass;
-smaller: rounding refuses right ones."""
+"""Error of a user's function, in its own unit. Larger: impossible functions pass; smaller: rounding
+refuses right ones."""
 
 NOTIONS = ("eps", "rho", "mu", "guarantee")
 """Keywords of which a claim has one."""
 STATED = (*NOTIONS, "auc")
-"""The same, with that of claims about membership."""
+"""Keywords of a guarantee, with `auc` of claims about membership."""
 _MAX_PARAMETERS = {"eps": LARGEST_EPS, "rho": LARGEST_EPS, "mu": 24.0}
 """The largest value of each parameter that promises anything, within what floats hold."""
 
@@ -35,8 +35,8 @@ _MAX_PARAMETERS = {"eps": LARGEST_EPS, "rho": LARGEST_EPS, "mu": 24.0}
 def read_guarantee(keywords: Mapping[str, Any]) -> Guarantee:
     """Return the guarantee that keywords of a claim state.
 
-    Keywords of no notion, and those that are None, are ignored. Raises ClaimError if they state
-    none, or several, or a guarantee that no mechanism can keep or every mechanism keeps.
+    Keywords of no notion, and those that are None, are ignored. Raises ClaimError for no notion,
+    for several, and for a guarantee that no mechanism keeps or every mechanism keeps.
     """
     stated = {name: value for name, value in keywords.items() if value is not None}
     notions = [name for name in STATED if name in stated]
@@ -89,7 +89,7 @@ def of_group(read: Guarantee, k: int) -> Guarantee:
 
 
 def _read_eps(eps: Any, delta: Any) -> Guarantee:
-    """Return the guarantee of eps= and delta=; raises ClaimError."""
+    """Return the guarantee of eps= and delta=; raise ClaimError for values out of range."""
     delta = _read_delta(delta)
     if _is_number(eps) and eps == 0 and delta > 0:
         return ApproximateDP(0.0, delta)
@@ -97,14 +97,14 @@ def _read_eps(eps: Any, delta: Any) -> Guarantee:
 
 
 def _read_delta(delta: Any) -> float:
-    """Return delta as a float; raises ClaimError unless it is from 0 to below 1."""
+    """Return delta as a float; raise ClaimError unless it is from 0 to below 1."""
     if not _is_number(delta) or not 0 <= delta < 1:
         raise invalid("delta", delta, "Allowed: a number from 0 to below 1, such as 1e-6.")
     return float(delta)
 
 
 def _read_positive(name: str, value: Any, example: str, limit: float) -> float:
-    """Return a parameter as a float; raises ClaimError unless it is above 0 and at most `limit`."""
+    """Return a parameter as a float; raise ClaimError unless above 0 and at most `limit`."""
     if not _is_number(value) or not 0 < value <= limit:
         unit = ", in nats" if name == "eps" else ""
         zero = " Beside delta > 0, eps may be 0." if name == "eps" and value == 0 else ""
@@ -117,7 +117,7 @@ def _read_positive(name: str, value: Any, example: str, limit: float) -> float:
 
 
 def _read_auc(auc: Any, _: Any) -> Guarantee:
-    """Return the guarantee of auc=; raises ClaimError."""
+    """Return the guarantee of auc=; raise ClaimError unless it is between 0.5 and 1."""
     if not _is_number(auc) or not 0.5 < auc < 1:
         allowed = "a number above 0.5, as of a coin, and below 1, which every attack keeps"
         raise invalid("auc", auc, f"Allowed: {allowed}, such as 0.6.")
@@ -125,7 +125,7 @@ def _read_auc(auc: Any, _: Any) -> Guarantee:
 
 
 def _read_value(value: Any, _: Any) -> Guarantee:
-    """Return the guarantee of guarantee=, checked; raises ClaimError."""
+    """Return the guarantee of guarantee=, checked if its class is known; may raise ClaimError."""
     if not isinstance(value, Guarantee) or type(value) in _BY_NUMBER:
         number = f" Write eps={value!r}." if _is_number(value) else ""
         raise invalid(
@@ -144,7 +144,7 @@ def _read_value(value: Any, _: Any) -> Guarantee:
 
 
 def _check_renyi(given: RenyiDP) -> Guarantee:
-    """Return Rényi privacy with its orders checked and sorted; raises ClaimError."""
+    """Return Rényi privacy with its orders sorted; raise ClaimError for invalid orders."""
     allowed = (
         "Allowed: an order with its eps, RenyiDP({8: 0.5}), or several, {2: 0.1, 8: 0.5}; "
         "orders are finite and above 1, each eps finite and above 0, and one of them at most "
@@ -168,13 +168,13 @@ def _check_renyi(given: RenyiDP) -> Guarantee:
 
 
 def _check_profile(profile: PrivacyProfile) -> Guarantee:
-    """Return a profile, checked; raises ClaimError if no mechanism has it.
+    """Return a profile; raise ClaimError if its function raises, or no mechanism has it.
 
     Both directions are taken together. A function is a profile exactly if it lies in [0, 1], falls,
     is convex in e^eps, and falls at 0 by at most (1 - delta)/2 for each unit of e^eps: if it is
-    nowhere above what its own hockey sticks imply (Zhu, Dong, Wang, "Optimal Accounting of
-    Differential Privacy via Characteristic Function", AISTATS 2022, for one direction). Rounded
-    numbers are allowed some error.
+    nowhere above the bounds by its own hockey sticks (Zhu, Dong, Wang, "Optimal Accounting of
+    Differential Privacy via Characteristic Function", AISTATS 2022, for one direction). Up to 1 %
+    more is accepted.
     """
     from pytest_dp.privacy.regions import Region
 
@@ -195,7 +195,7 @@ def _check_profile(profile: PrivacyProfile) -> Guarantee:
 
 
 def _check_tradeoff(tradeoff: TradeOff) -> Guarantee:
-    """Return a trade-off function, checked; raises ClaimError if no mechanism has it."""
+    """Return a trade-off function; raise ClaimError if it raises, or no mechanism has it."""
     from pytest_dp.privacy.regions import quantile_grid
 
     asked = quantile_grid()
@@ -221,7 +221,7 @@ def _check_tradeoff(tradeoff: TradeOff) -> Guarantee:
 
 
 def _call_user_function(given: Guarantee, values: Callable[[], Any]) -> Any:
-    """Return ``values()``; raises ClaimError in place of what a user's function raises."""
+    """Return ``values()``; raise ClaimError in place of an exception of a user's function."""
     try:
         return values()
     except Exception as error:
@@ -261,10 +261,10 @@ _VALUES: Mapping[type, Callable[[Any], Guarantee]] = {
 def zcdp_to_delta(rho: float, eps: float) -> float:
     """Return the delta beside eps that follows from rho-zCDP.
 
-    The bound of all orders at once, in both directions, for two coins. By data processing it holds
+    The bound of all orders at once, in both directions, for two coins: by data processing it holds
     for any event (as Asoodeh, Liao, Calmon, Kosut, Sankar, "A Better Bound Gives a Hundred Rounds",
-    ISIT 2020, for one order). It is never above Proposition 12 of Canonne, Kamath, Steinke, NeurIPS
-    2020, and equal to it for tiny delta.
+    ISIT 2020, for one order). Never above Proposition 12 of Canonne, Kamath, Steinke, NeurIPS 2020,
+    and equal to it for tiny delta. Raises ClaimError for values out of range.
 
     Parameters
     ----------
@@ -282,7 +282,7 @@ def zcdp_to_delta(rho: float, eps: float) -> float:
 
 
 def zcdp_to_eps(rho: float, delta: float) -> float:
-    """Return the eps beside delta that follows from rho-zCDP: the inverse of `zcdp_to_delta`."""
+    """Return the eps at a delta of rho-zCDP, by `zcdp_to_delta`; infinite if there is none."""
     return read_guarantee({"rho": rho}).eps_at(_check_delta(delta))
 
 
@@ -290,8 +290,8 @@ def rdp_to_delta(orders: Mapping[float, float], eps: float) -> float:
     """Return the delta beside eps that follows from Rényi privacy.
 
     The bound of all given orders at once, in both directions, for two coins: Asoodeh, Liao, Calmon,
-    Kosut, Sankar, "A Better Bound Gives a Hundred Rounds", ISIT 2020. It is never above the best
-    order by `renyi_to_delta`.
+    Kosut, Sankar, "A Better Bound Gives a Hundred Rounds", ISIT 2020. Never above the best order by
+    `renyi_to_delta`. Raises ClaimError for values out of range.
 
     Parameters
     ----------
@@ -304,7 +304,7 @@ def rdp_to_delta(orders: Mapping[float, float], eps: float) -> float:
 
 
 def rdp_to_eps(orders: Mapping[float, float], delta: float) -> float:
-    """Return the eps at delta that follows from Rényi privacy: the inverse of `rdp_to_delta`."""
+    """Return the eps at a delta of Rényi privacy, by `rdp_to_delta`; infinite if there is none."""
     return read_guarantee({"guarantee": RenyiDP(orders)}).eps_at(_check_delta(delta))
 
 
@@ -312,13 +312,13 @@ def gdp_to_delta(mu: float, eps: float) -> float:
     """Return the delta beside eps that follows from mu-Gaussian privacy, which is exact.
 
     Balle, Wang, "Improving the Gaussian Mechanism for Differential Privacy", ICML 2018, Theorem 5.
-    The Gaussian mechanism has ``mu = sensitivity / sigma``.
+    A Gaussian mechanism has ``mu = sensitivity / sigma``. Raises ClaimError if out of range.
     """
     return read_guarantee({"mu": mu}).delta_at(_check_eps(eps))
 
 
 def gdp_to_eps(mu: float, delta: float) -> float:
-    """Return the eps at delta of mu-Gaussian privacy: the inverse of `gdp_to_delta`."""
+    """Return the eps at a delta of mu-Gaussian privacy, by `gdp_to_delta`; infinite for none."""
     return read_guarantee({"mu": mu}).eps_at(_check_delta(delta))
 
 
@@ -361,8 +361,8 @@ def gaussian_sigma(eps: float, delta: float, sensitivity: float = 1.0) -> float:
 def pure_to_zcdp(eps: float) -> float:
     """Return the rho that follows from pure eps: ``eps * tanh(eps / 2)``, which is exact.
 
-    It is the rho of randomised response, with its largest divergence per order at order 1. It is
-    below the ``eps**2 / 2`` of Bun, Steinke, TCC 2016 (Proposition 3.3).
+    It is the rho of randomised response, with its largest divergence per order at order 1, below
+    the ``eps**2 / 2`` of Bun, Steinke, TCC 2016 (Proposition 3.3). Raises ClaimError for eps <= 0.
     """
     return read_guarantee({"eps": eps}).renyi_at(1.0)
 
@@ -370,8 +370,8 @@ def pure_to_zcdp(eps: float) -> float:
 def pure_to_gdp(eps: float) -> float:
     """Return the exact mu that follows from pure eps: ``-2 * PhiInverse(1 / (1 + e**eps))``.
 
-    The trade-off function of randomised response has one corner. The convex one of the Gaussian
-    passes through it.
+    The convex trade-off function of the Gaussian passes through the one corner of that of
+    randomised response. Raises ClaimError for eps <= 0.
     """
     read_guarantee({"eps": eps})
     rare = math.exp(-eps) / (1 + math.exp(-eps))
@@ -379,14 +379,14 @@ def pure_to_gdp(eps: float) -> float:
 
 
 def _check_eps(eps: float) -> float:
-    """Return eps as a float; raises ClaimError unless it is from 0 to `2 * LARGEST_EPS`."""
+    """Return eps as a float; raise ClaimError unless it is from 0 to ``2 * LARGEST_EPS``."""
     if not 0 <= eps <= 2 * LARGEST_EPS:
         raise ClaimError(f"Invalid eps={eps!r}. Allowed: from 0 to {2 * LARGEST_EPS:g}, in nats.")
     return float(eps)
 
 
 def _check_delta(delta: float) -> float:
-    """Return delta as a float; raises ClaimError unless it is from 0 to below 1."""
+    """Return delta as a float; raise ClaimError unless it is from 0 to below 1."""
     if not 0 <= delta < 1:
         raise ClaimError(f"Invalid delta={delta!r}. Allowed: from 0 to below 1, such as 1e-6.")
     return float(delta)
