@@ -1,7 +1,7 @@
 """Shrink and explain a counterexample.
 
-Shrinking looks at search samples only, as the event is tested afterwards. Explaining says what a
-counterexample is consistent with, never what it must be.
+Shrinking looks at search samples only, as the event is tested afterwards. Explanations are likely
+causes, never certain ones.
 """
 
 from __future__ import annotations
@@ -23,11 +23,9 @@ from pytest_dp.readers.noise_traces import NoiseRelation, Remainder
 from pytest_dp.results.result import Counterexample
 
 KEPT_RANK = 0.8
-"""Share of its rank that an event keeps at least where it is made simpler. Smaller: events are
-easier, and prove less; larger: they are longer."""
+"""Share of its rank that a simpler event keeps. Smaller: events prove less; larger: are longer."""
 MAX_RECURRING = 0.1
-"""Share of outputs that may have the very number of an event. Larger: a number that recurs is
-taken for a cut; smaller: cuts are taken for values."""
+"""Share of outputs that may recur beside an event's number. Smaller: cuts are taken for values."""
 
 
 def simplest_event(

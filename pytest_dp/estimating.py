@@ -35,11 +35,9 @@ from pytest_dp.statistics.clopper_pearson import SHOWN_ALPHA, delta_lower
 CLAIMED = 1e-3
 """Claim in nats that samples are held against: any loss breaks it."""
 DERIVING_TIME = 0.5
-"""Share of the time in which a loss is derived. Larger: sampling gets less; smaller: losses of
-slow mechanisms are not derived."""
+"""Share of the time to derive a loss. Larger: sampling gets less."""
 CHECKED_RUNS = 200
-"""Runs on either input that a derived loss is held against. More take longer; fewer miss what is
-rare."""
+"""Runs on either input that are compared with a derived law. Fewer miss rare differences."""
 
 REFUSALS = (
     *(CannotInstrument, CannotCopy, OutOfTime, MechanismError),
@@ -52,14 +50,11 @@ _HOW: dict[Mode, str] = {
     "sampled": "of the strongest attack that was found; others may show more",
 }
 ROWS = 1_000
-"""Rows of a vectorised call that are held against calls of one row. More take longer; with fewer,
-rows that come late go unseen."""
+"""Rows of a vectorised call that are compared with calls of one row. Fewer miss late rows."""
 UNKNOWN = 1e-15
-"""Probability of outcomes that are not enumerated, with which a loss is exact: that of single
-floats. With a larger one, outcomes in tails count as known."""
+"""Probability not enumerated with which a loss is exact. Larger: tails count as known."""
 RUNS_BESIDE_BOUND = 20_000
-"""Samples by which a bound from below is found where one from above is known, unless the effort is
-given. With more, it is closer to the loss, and estimates take longer."""
+"""Samples for a bound from below beside one from above, unless the effort is given."""
 DeltaBounds = Callable[[float], tuple[float, float]]
 """Bounds on δ by ε."""
 

@@ -1,7 +1,7 @@
 """The budget of an audit: time, runs of the mechanism, and alpha.
 
-No other module of the kernel reads a clock, or divides alpha and samples. Which samples are drawn
-depends on counts and outputs alone: a deadline only cuts off what takes longer than it may.
+No other module of the kernel reads a clock, or divides alpha and samples. Samples depend on counts
+and outputs alone: a deadline only cuts off work that takes longer.
 """
 
 from __future__ import annotations
@@ -21,52 +21,40 @@ from pytest_dp.running.sampler import Sampler
 COUPLED_SHARE = 0.95
 """Share of alpha for bets on coupled draws; what is left is for a start without them."""
 DIVERGENCE_SHARE = 0.5
-"""Share of alpha for a divergence, where it is shown beside events. Larger: events need more
-samples; smaller: divergences."""
+"""Share of alpha for a divergence shown beside events. Larger: events need more samples."""
 SHARE_OF_FEW = 0.02
-"""Share of alpha for counts that time has ended. Larger: all counts show less; smaller: those that
-were cut off show less."""
+"""Share of alpha for counts that time has ended. Larger: all counts show less."""
 
 # Shares of the samples
 RESERVE = 0.1
-"""Share of the samples that is kept for counting the event of a violation, and for copies. Larger:
-bets get fewer; smaller: bounds are wider."""
+"""Share of the samples kept to count an event and run copies. Smaller: bounds are wider."""
 OUTSIDE_RESERVE = 0.05
-"""Share of the samples that is kept for pairs outside of the declared inputs, once all others were
-looked at. More: less is left to bet on pairs of the claim; less: fewer such pairs are looked at."""
+"""Share of the samples kept for pairs outside of the declared inputs. Larger: fewer bets inside."""
 OUTSIDE_SHARE = 0.25
-"""Share of the samples that they take at most. More: claims that are kept take longer; less:
-violations are missed that show by little."""
+"""Share of the samples for such pairs at most. Smaller: small violations are missed."""
 MAX_CONFIRMING_RUNS = 2_048
-"""Runs that are set aside to confirm a violation, at most. More: less is left to bet with; fewer:
-violations of large efforts are confirmed by less."""
+"""Runs kept to confirm a violation, at most. Fewer: large efforts confirm little."""
 MIN_CONFIRMING_RUNS = 80
-"""The same at least, up to a seventh of the effort: 32 runs of copies on either input, and some to
-spare. Fewer: small efforts are exceeded."""
+"""The same at least, up to a seventh of the effort: 32 copied runs on either input, and some
+more."""
 SHOWN_RUNS = 16_000
 """Runs that show a violation that was soon found. More take longer; fewer: bounds are wider."""
 TIMES_SHOWN = 2
-"""How many times as many runs show a violation as refuted the claim, where these are more. More
-take longer; fewer: bounds on small violations are wider."""
+"""Runs that show a violation, by the runs that refuted the claim. Fewer: bounds are wider."""
 
 # Time
 OVERTIME = 0.05
-"""Share of the time by which an audit may take longer to conclude. Larger: it ends later; smaller:
-nothing is concluded."""
+"""Share of the time for conclusions after its end. Smaller: nothing is concluded."""
 CONFIRMING_TIME = 0.5
-"""Share of the time left at a violation that is kept to confirm it. Larger: less is shown of
-violations of slow mechanisms; smaller: these are not confirmed."""
+"""Share of the time left that confirms a violation. Larger: less is shown of slow mechanisms."""
 SHOWN_SECONDS = 5.0
-"""Seconds after which what is shown of a violation that was soon found is cut off. More: a red
-build waits; fewer: bounds on violations of slow mechanisms are wider."""
+"""Seconds to show a violation that was soon found. More: a red build waits."""
 SHOWN_SHARE = 0.2
 """The same as a share of the time spent, where that is more."""
 MIN_SECONDS = 0.25
-"""Seconds of each step that confirms a violation, in any case. More: audits end later; fewer: quick
-mechanisms are not confirmed where time is up."""
+"""Seconds of each step that confirms a violation, in any case. More: audits end later."""
 BLAME_SECONDS = 3.0
-"""Seconds in which lines are blamed. More: a red build waits; fewer: no line is named for slow
-mechanisms."""
+"""Seconds in which lines are blamed. Fewer: no line is named for slow mechanisms."""
 MIN_BLAME_SECONDS = 0.1
 """Seconds that are left for it in any case. Fewer: nothing is named where time is up."""
 
@@ -175,17 +163,11 @@ class Budget:
         return runs * cost <= left if runs else left > 0
 
     def compute(self, function: Callable[[], T], deadline: Deadline, share: float = 1.0) -> T:
-        """Run a function and return its value.
-
-        Raises OutOfTime after the share `share` of the time until the deadline.
-        """
+        """Return `function()`; raise OutOfTime after a share of the time until the deadline."""
         return within(share * deadline.remaining(), function)
 
     def conclude(self, function: Callable[[], T]) -> T:
-        """Run a function that describes a verdict, and return its value.
-
-        Raises OutOfTime once the time of the audit and its overtime are up.
-        """
+        """Return `function()`; raise OutOfTime after the audit's time and its overtime."""
         return within(self.seconds_to_conclude, function)
 
     @property

@@ -1,17 +1,13 @@
 """Confirm a violation, before it is reported, by runs of the mechanism that start afresh.
 
 Evidence counts runs as independent. A mechanism that draws once for each input and then repeats its
-answer keeps its claim, and yet its runs on two inputs differ as if it had no noise. So copies of
-the mechanism, made before its first run, are run a few times each. If runs are independent, it is
-all the same which copy an output came from, how many came before, and whether it came from a copy
-at all. What differs beyond chance keeps something, and there is no verdict on it. Missing noise and
-fixed seeds are the same in all copies.
+answer keeps its claim, and yet looks as if it had no noise. So copies of the mechanism, made before
+its first run, are run a few times each. If their outputs depend on the copy or on earlier runs
+beyond chance, the mechanism keeps something, and there is no verdict.
 
-Where a mechanism cannot be copied, processes that were forked before its first run take the place
-of copies. What can be confirmed in neither way is inconclusive. Copies share libraries, and the
-environment. So a few such processes run the mechanism as well, and what it keeps there is seen.
-
-Nothing here can make a violation, so it takes nothing from the validity of one.
+If a mechanism cannot be copied, processes that were forked before its first run take the place of
+copies; without either, the violation is inconclusive. A few such processes also show what copies
+share: libraries and the environment. Nothing here can make a violation.
 """
 
 from __future__ import annotations

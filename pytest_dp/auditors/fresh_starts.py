@@ -32,17 +32,13 @@ from pytest_dp.running.sampler import Sampler, SampleRequest
 from pytest_dp.running.subject import Subject
 
 LEAST_RUNS = 64
-"""Runs for which there is time in any case. More: audits end later; fewer: violations of slow
-mechanisms are not confirmed."""
+"""Runs for which there is time in any case. Fewer: slow mechanisms are not confirmed."""
 COPIED_RUNS = 128
-"""Runs of copies on either input, if so many are left. More take longer; fewer miss what differs
-between copies by little."""
+"""Runs of copies on either input, at most. Fewer miss small differences between copies."""
 MIN_COPIED = 32
-"""The same where fewer are left. More: small efforts are exceeded; fewer: chance explains what
-copies repeat."""
+"""The same at least. More: small efforts are exceeded; fewer: copies repeat by chance."""
 FORKED_RUNS = 512
-"""Runs on either input of processes that start afresh. Fewer miss a pool of some hundred noises, of
-which few are drawn twice; more take longer, and exceed `max_samples`."""
+"""Runs of forked processes on either input. Fewer miss that some hundred noises come again."""
 RUNS_A_COPY = 4
 """Runs of each copy. More see what repeats late; fewer make copies, which take time."""
 MIN_COPIES = 8
@@ -50,28 +46,23 @@ MIN_COPIES = 8
 LEAST_COPIES = 2
 """The same where copies give no answer again and again, and time is up."""
 MAX_NUMBERS = 1_000_000
-"""Numbers of the outputs that are kept. More take memory; fewer: long outputs are compared by
-fewer copies."""
+"""Numbers of the outputs that are kept. More take memory; fewer: copies are fewer."""
 
 MIN_PROCESSES = 2
-"""Other processes for which runs are left, where few are. More: copies are fewer; fewer: what
-differs between processes is not seen."""
+"""Other processes that are run in any case. Fewer: differences between processes go unseen."""
 PROCESS_RUNS = 16
 """Runs of each of them on either input. More take longer; fewer miss small differences."""
 
 IMPORTS = 4
-"""Processes that import a mechanism anew. Fewer tell less of what an import draws; more take
-longer."""
+"""Processes that import a mechanism anew. Fewer show less of noise drawn at an import."""
 IMPORTED_RUNS = 128
-"""Runs on either input after each import. Fewer miss noise of the import beneath larger noise of
-each run, more take longer."""
+"""Runs on either input after each import. Fewer miss small noise of the import."""
 FEW_IMPORTED_RUNS = 16
-"""The same after further imports of a mechanism that always answers alike. With fewer, one other
-answer in five imports may be chance; more take longer."""
+"""The same after further imports of constant mechanisms. Fewer: one other answer may be chance."""
 
 FIRST_TURN = 32
-"""Runs of a mechanism that cannot be started afresh until the other input has its turn; each turn
-is twice as long. Longer ones are cut off where runs are slow; shorter ones make no difference."""
+"""Runs on an input of a mechanism that cannot be restarted, before those on the other input; then
+always twice as many. More are cut off if runs are slow."""
 MAX_ALONE = 6_200
 """Runs of it on either input. More see weaker dependence, and take longer."""
 MIN_ALONE = 128

@@ -1,7 +1,7 @@
 """Counts of an event on held-out samples, and how they are presented: in words and pictures.
 
-Every method ends here, with the one event that its search, or its bets, have chosen: a readable
-event, or a learned attack. Only the counting runs the mechanism.
+Every method ends here, with the one event that it has chosen: readable, or a learned attack. Only
+the counting runs the mechanism.
 """
 
 from __future__ import annotations
@@ -43,25 +43,21 @@ from pytest_dp.statistics.count_tests import NOT_IID
 from pytest_dp.statistics.event_test import Bound, Counts, EventTest
 
 SHOWN_OUTPUTS = 8_000
-"""Outputs by which a violation is shown. More would not change the picture; fewer: bounds are
-wider."""
+"""Outputs by which a violation is shown. Fewer: bounds are wider."""
 MIN_SHOWN_RUNS = 48
-"""Held-out runs that show a violation, however slow they are. With fewer, counts say nothing; with
-more, a red build keeps its readers waiting."""
+"""Held-out runs in any case. Fewer: counts say nothing; more: a red build waits."""
 GROWTH = 4
-"""Growth of the held-out runs until the next time at which they could end. Larger: fewer are used
-where time is up; smaller: the share of alpha of each is less."""
+"""Growth of held-out runs between times at which they may end. Larger: fewer are used."""
 SECONDS_OF_FEW = 2.0
-"""Seconds in which runs are counted although those to tell of a violation are over. More: a red
-build keeps its readers waiting; fewer: counts of a busy machine show less."""
+"""Seconds of counting after the time for reports. Fewer: busy machines count less."""
 CUT_OFF = (
     "the time to describe a violation was over before all was counted: this machine is slow, or "
     "busy; run it again to see more"
 )
 
 MIN_TIMES = 3.0
-"""How many times the claim the movement has to be, to be told. Smaller ones are told already by the
-line that is blamed, as noise that is a little too small."""
+"""Multiple of the claim from which a movement is reported: smaller ones follow from the blamed
+line."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,8 @@
 """Tests of whether runs of one mechanism are independent: of each other, and of where they started.
 
-A start is a copy of the mechanism, a process or an import, which gives several outputs. Where
-nothing can be started afresh, only the order of runs distinguishes an answer that is drawn once and
-then repeated from missing noise. A value that is drawn once and never repeated as it is, such as
-noise of a session to which each answer adds more, is not seen.
+A start is a copy of the mechanism, a process or an import, which gives several outputs. Without
+starts, only the order of runs distinguishes an answer that is drawn once and then repeated from
+missing noise. A value drawn once to which each answer adds more noise goes unseen.
 """
 
 from __future__ import annotations
@@ -33,8 +32,8 @@ LAGS = 1, 2, 3, 5, 8, 13, 21, 55
 BLOCKS = 16
 """Stretches of runs that are compared. More see shorter drifts, fewer see smaller ones."""
 MAX_REPEATED = 0.01
-"""Share of outputs that may repeat an earlier one to all digits. More lets noise of a large pool
-pass; less refuses floats of single precision, some of which agree by chance."""
+"""Share of outputs that may repeat an earlier one. Smaller: floats of single precision are
+refused."""
 DIGITS = 8
 """Significant digits below which a number may be one of a few values, such as a multiple of 0.1."""
 GRID = 2.0**20

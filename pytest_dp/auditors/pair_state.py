@@ -1,10 +1,9 @@
-"""The inputs of a search, its pairs, and what was drawn on them and learned of it.
+"""The inputs of an audit, its pairs, and what was drawn on them and learned of it.
 
-Pairs that share an input share its position. What was drawn for a pair teaches three things: a
-model of which input an output came from, events that a person can read, and a record of what bets
-on them would have earned. The record comes from halves that are each seen through what was learned
-from the other, so that it does not flatter. All of this is past, and is not used in a test; the
-next batch is drawn after the bets on it are made.
+Pairs that share an input share its position. Outputs of a pair teach a model of which input an
+output came from, readable events, and a record of what bets on them would have earned, by halves
+that are each seen through a detector of the other half. All of this is past: the next batch is
+drawn after the bets on it are made.
 """
 
 from __future__ import annotations
@@ -41,15 +40,12 @@ BLIND = (
     "raise max_samples"
 )
 NEARLY_ALL = 0.9
-"""Share of the outputs that are empty where advice on groups is given. Larger and smaller: another
-advice alone."""
+"""Share of the outputs that are empty where advice on groups is given."""
 
 OUTPUTS_PER_FEATURE = 250
-"""Outputs for each feature that a model may learn from. With fewer it learns noise by heart; with
-more it misses features."""
+"""Outputs for each feature of a model. Fewer: it learns noise; more: it misses features."""
 MAX_PLACES = 256
-"""Places of an output that are features. More learn noise by heart; fewer miss what tells inputs
-apart."""
+"""Places of an output that are features. More learn noise; fewer miss differences."""
 
 
 class Pool:
@@ -300,10 +296,7 @@ def set_target(settings: Settings, state: PairState) -> None:
 
 
 def outputs_to_learn(settings: Settings, state: PairState) -> tuple[Table, Bools, list[Feature]]:
-    """Return the outputs on a pair, a mask of those on D, and features for a model.
-
-    There are as many features as that number of outputs can teach.
-    """
+    """Return the outputs on a pair, a mask of those on D, and as many features as they teach."""
     table, on_d = state.outputs.table()
     about = features_for_models(settings, state, table, on_d, state.outputs.coupled)
     return table, on_d, affordable(about, table, on_d, OUTPUTS_PER_FEATURE)
@@ -312,10 +305,7 @@ def outputs_to_learn(settings: Settings, state: PairState) -> tuple[Table, Bools
 def make_model_fitter(
     settings: Settings, about: list[Feature]
 ) -> Callable[[Table, Bools], Posterior] | None:
-    """Return a function that fits the method's classifier, given outputs and a mask of those on D.
-
-    None if the classifier is the additive score.
-    """
+    """Return a function that fits the method's classifier; None if that is the additive score."""
     if settings.method.classifier in (None, "additive"):
         return None
     classifier, seed = settings.method.classifier, seed_in(settings)

@@ -34,11 +34,9 @@ OTHER_OUTPUTS = "real runs give other outputs than derived"
 """Why no pass rests on a known loss."""
 
 MIN_ROOM = 50_000
-"""Numbers that are kept of the outputs of each pair, at least. More take memory; fewer teach
-less."""
+"""Numbers kept of the outputs of each pair, at least. More take memory; fewer teach less."""
 CLEAR_ERRORS = 3.0
-"""Standard errors from which a pair looks broken. More: it is bet on later; fewer: chance is bet
-on."""
+"""Standard errors from which a pair looks broken. Fewer: chance is bet on."""
 
 
 class ClaimPairs(PairQueue):
@@ -232,10 +230,7 @@ class KnownLosses:
         return False
 
     def pairs_above_claim(self) -> Sequence[PairState]:
-        """Return the pairs with the largest known loss; empty if that is within the claim.
-
-        Also empty if real runs disagree, which sets `against`.
-        """
+        """Return the pairs of the largest known loss; [] if within the claim, or runs disagree."""
         return ()
 
     def describe_suspicion(self) -> tuple[Estimate, str]:

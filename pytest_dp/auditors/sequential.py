@@ -265,10 +265,7 @@ def _verdict_by_samples(
 
 
 def _delta_fields(bets: BettingAudit, caught: DetectionPower) -> dict[str, Any]:
-    """Return the fields of the result on the loss that is not ruled out, and on rare leaks.
-
-    Adds a note if leaks near delta may go unseen.
-    """
+    """Return fields on losses not ruled out; add a note if leaks near delta may go unseen."""
     session = bets.session
     fields = {"may_lose": caught.now, "rarest": caught.rarest, "misses_delta": False}
     if caught.sees_delta(session.guarantee):

@@ -1,7 +1,7 @@
 """The losses that a sequential audit would have caught so far, which decide when it stops.
 
-Everything here looks at records of bets that were made, and is approximate: it decides when to stop
-looking for a violation, and what is said about a claim that stands; never that it is broken.
+All is approximate, from records of past bets: it decides when to stop looking for a violation, and
+what is said about a claim that stands; never that the claim is broken.
 """
 
 from __future__ import annotations
@@ -32,11 +32,9 @@ from pytest_dp.statistics.power import (
 )
 
 MIN_RARE = 3
-"""Outputs that show a rare leak. Fewer: chance looks like one; more: rarer leaks are not said to
-be seen."""
+"""Outputs that show a rare leak. Fewer: chance looks like a leak."""
 MAX_RARE_SHARE = 0.02
-"""Share of the outputs on an input that have a part which counts as rare. Larger and smaller:
-hardly any difference, as bets see parts that are not rare."""
+"""Share of the outputs in which a part counts as rare: bets see parts that come more often."""
 MAX_NUMBERS = 1_000_000
 """Numbers that are worked through at a time. More take memory; fewer look at fewer outputs."""
 MIN_LOSS = 1e-3
@@ -45,26 +43,20 @@ MIN_OUTPUTS = 1_000
 """Outputs that are looked at for rare values, at least. Fewer miss them; more take longer."""
 
 MIN_AT_MARGIN = 8_000
-"""Pairs of outputs from which an audit may stop at its margin. Derived: a value that is released
-once in a thousand runs comes a `MIN_RARE` times in so many, with a probability of 99 %.
-"""
+"""Pairs of outputs before an audit stops at its margin. Derived: a value in 1 of 1,000 runs comes
+`MIN_RARE` times in as many, with a probability of 99 %."""
 
 OTHER_PAIRS_SHARE = 0.35
-"""Samples of every other pair of inputs, as a share of those of the best pair. Larger or smaller:
-what many pairs cost is over- or underestimated."""
+"""Samples of every other pair, as a share of those of the best: an estimate."""
 
 FAR_BELOW = 1 / 3
-"""Of what a claim allows, in terms of noise, the share below which the strongest attack says
-nothing of what would be caught. With more, correct mechanisms with twice the noise that they need
-are weak; with less, more mechanisms pass as strong whose leak shows where nobody looked."""
+"""Share of the claim, in noise, below which the strongest attack shows no detection limit. Larger:
+correct mechanisms with twice the noise are weak; smaller: unseen leaks pass as strong."""
 
 
 @dataclass(frozen=True, slots=True)
 class DetectionPower:
-    """The losses that an audit would have caught, or does not rule out, in the claim's parameter.
-
-    All are approximate.
-    """
+    """Losses that an audit would have caught, or does not rule out, in the claim's parameter."""
 
     by_bets: float
     """The smallest true loss that would have been caught; infinite if nothing would have been."""
@@ -90,10 +82,7 @@ class DetectionPower:
         return guarantee.noise_below(self.now) < FAR_BELOW
 
     def sees_delta(self, guarantee: Guarantee) -> bool:
-        """Return whether leaks ten times as likely as the claim's delta would be seen.
-
-        True if the claim has no delta.
-        """
+        """Return whether leaks ten times as likely as delta would be seen; True without delta."""
         return not guarantee.delta or self.rarest <= DELTAS * guarantee.delta
 
 

@@ -1,7 +1,6 @@
-"""The attack that refuted a claim, on the smallest pair that is found, and what fresh samples show.
+"""The attack that refuted a claim, on the smallest pair that is found, counted on fresh samples.
 
-Nothing here decides the verdict. What is shown is counted on held-out samples, whichever pair it is
-of.
+Nothing here decides the verdict.
 """
 
 from __future__ import annotations
@@ -39,32 +38,25 @@ from pytest_dp.statistics.ledger import standard_errors_against
 from pytest_dp.statistics.soft_bets import best_bet
 
 STEP_TIME = 0.5
-"""Share of the time left for the report that a search for smaller pairs may take, and then a closer
-look. Larger: less is counted; smaller: pairs are larger, and events worse."""
+"""Share of the report's time for smaller pairs, then for a closer look. Larger: less is counted."""
 SHRINKING_SHARE = 0.25
-"""Share of the samples that are left in which smaller pairs are looked for. Larger: bounds are
-wider; smaller: pairs are larger."""
+"""Share of the samples left for smaller pairs. Larger: bounds are wider."""
 MIN_SHRINKING = 2_000
-"""Runs in which smaller pairs are looked for, at least. More: a red build waits; fewer: pairs are
-larger."""
+"""Runs to look for smaller pairs, at least. More: a red build waits; fewer: pairs are larger."""
 
 LEAST_EDGE = 0.5
-"""Share of the edge of the broken pair that has to be hoped of a smaller one. Larger: the pair that
-is shown is larger; smaller: trials take longer."""
+"""Share of the broken pair's edge that a smaller pair may have. Smaller: trials take longer."""
 MAX_TRIALS = 64
-"""Pairs on which it is tried to refute the claim again. More: a violation is told later; fewer: the
-pair that is shown is larger."""
+"""Smaller pairs that are bet on. More: a red build waits; fewer: the shown pair is larger."""
 NOT_SMALLER = (
     "the search for a smaller pair was cut off: this machine is slow, or busy; run it again to see "
     "a smaller one"
 )
 
 CLOSER_LOOK = 4_000
-"""Pairs of outputs by which a broken pair is looked at once more, at most. More take longer; fewer
-show less."""
+"""Pairs of outputs on a broken pair after a closer look, at most. Fewer show less."""
 TIMES_CLOSER = 40
-"""The same as a multiple of those by which it was found. More: slow mechanisms are cut off; fewer
-show less."""
+"""The same as a multiple of those that found it. More: slow mechanisms are cut off."""
 T = TypeVar("T")
 
 

@@ -31,17 +31,15 @@ from pytest_dp.statistics.event_bets import event_growth, rank_for
 MAX_OUTPUTS = 200_000
 """Outputs by which events are searched. More take longer; fewer choose less well."""
 LOOKING_TIME = 0.5
-"""Share of the time in which the strongest attack is looked for. Larger: less is left to count it;
-smaller: a weaker one is counted."""
+"""Share of the time to look for the strongest attack. Larger: less is left to count it."""
 READABLE_WORTH = 0.65
-"""Share of the standard errors of a learned attack that a readable event has. Larger: events are
-less readable; smaller: they prove less."""
+"""Share of a learned attack's standard errors that readable events need. Smaller: they prove
+less."""
 MAX_CONDITIONS = 4
-"""Conditions of a readable event. More are hard to read; with fewer, events of several numbers
-prove less."""
+"""Conditions of a readable event. More are hard to read; fewer prove less."""
 MIN_IMPROVEMENT = 1.1
-"""Factor by which a further condition has to raise the rank. Larger: events prove less; smaller:
-they have conditions that are not worth reading."""
+"""Factor by which a further condition raises the rank. Smaller: conditions are not worth
+reading."""
 
 ALIKE = ApproximateDP(0.0)
 """The guarantee that outputs on both inputs have the same law: every difference breaks it."""

@@ -5,13 +5,12 @@ sorted into bins, each bin has a weight, and the score is the sum of the weights
 logistic regression. Weights of neighbouring bins are drawn together, so that few outputs give a
 smooth score and many outputs a sharp one.
 
-Numbers fall between cut points at quantiles, far out into both tails, since rare outputs can carry
-most of a loss. Whatever is special has a bin of its own: values that recur among continuous ones,
-NaN, every category (None, exceptions, strings, ...), and that an output lacks the quantity.
+Cut points lie at quantiles, far out into both tails, since rare outputs can carry most of a loss.
+Special values have bins of their own: recurring numbers, NaN, every category (None, exceptions,
+strings, ...), and absence of the quantity.
 
 The fit is by backfitting: one feature after the other gets the weights that fit best beside those
-of all others. A quadratic bound on the likelihood makes each step exact to compute, and none
-overshoots.
+of all others. A quadratic bound on the likelihood makes each step exact, and none overshoots.
 
 Sources: Hastie, Tibshirani, "Generalized Additive Models", 1990 (backfitting); Böhning, Lindsay,
 "Monotonicity of quadratic-approximation algorithms", 1988 (the bound: its curvature is 1/4).
@@ -43,16 +42,14 @@ from pytest_dp.statistics.soft_bets import expit, logit
 MAX_CATEGORIES = 256
 """Categories of a feature. More learn noise by heart; fewer miss rare ones."""
 MAX_SINGLE = 64
-"""Values of a feature that have a bin of their own. More learn noise by heart; fewer are lumped
-together."""
+"""Values of a feature with a bin of their own. More learn noise; fewer are lumped together."""
 MAX_NUMBERS = 4_000_000
 """Numbers by which bins are chosen. More take longer; fewer place them less well."""
 
 BinCodes = npt.NDArray[np.integer]
 
 MAX_WHOLE_OUTPUTS = 200
-"""Different outputs that are each a bin of their own. More: rare outputs are learned by heart;
-fewer: a mechanism of many answers is only seen through its features."""
+"""Different outputs with a bin of their own. More: rare outputs are learned by heart."""
 MIN_EACH_OUTPUT = 4.0
 """Mean count of such outputs. Smaller: bins of outputs that were seen once are noise."""
 ONLY_WHOLE_OUTPUTS = 6
@@ -62,9 +59,8 @@ MIN_BINS, MAX_BINS = 6, 48
 MAX_WEIGHTS = 300
 """Weights of all features, about. More take longer, and are known less well."""
 SMOOTHNESS = 30.0
-"""Penalty on squared steps between neighbouring ordered bins, in outputs. Larger: sharp edges are
-learned late; smaller: the score follows chance while outputs are few. With 100, noise in several
-places of a text took 1.1 to 1.7 times the outputs; with 10, Gaussian noise under a delta 1.25."""
+"""Penalty on squared steps between ordered bins, in outputs. Larger: sharp edges are learned late
+(100: noise in a text took up to 1.7 times the outputs); smaller: the score follows chance."""
 CATEGORY_RIDGE = 10.0
 """Penalty on squared weights of categories and recurring values. Larger and smaller: the same."""
 ORDERED_RIDGE = 1e-3

@@ -1,12 +1,12 @@
 """The betting loop: pick a pair, fix the bets on its next batch, draw it, pay out, learn, stop.
 
-How many outputs a batch has, and which pair it is drawn on, depends on counts and on past outputs
-alone. Where time runs out, the sampler raises, and what was won until then stands.
+The size of a batch and its pair depend on counts and past outputs alone. If time runs out, the
+sampler raises, and the wealth won until then stands.
 
 An edge is what a bet on one pair of outputs gains on average, over the standard deviation of what
 it pays; log wealth then grows by half its square for each pair of outputs. The queue is a bandit
-that picks by an upper confidence bound on the edge, so that no pair is given up on a few outputs,
-and few outputs are spent on pairs that cannot win.
+that picks by an upper confidence bound on the edge: no pair is given up on a few outputs, and few
+outputs are spent on pairs that cannot win.
 
 Source: Auer, Cesa-Bianchi, Fischer, "Finite-time Analysis of the Multiarmed Bandit Problem",
 Machine Learning 2002.
@@ -28,40 +28,32 @@ from pytest_dp.outputs.user_features import Targeted
 from pytest_dp.statistics.ledger import BetRecord, Ledger
 
 EDGE_ERRORS = 1.5
-"""Standard errors by which an edge may be larger than it looks. More: outputs are spread over
-pairs that cannot win; fewer: the best pair is given up on bad luck."""
+"""Standard errors added to an edge. More: hopeless pairs are drawn on; fewer: bad luck decides."""
 NEW_PAIR_EDGE = 0.4
-"""Edge that is hoped of a pair before anything was drawn on it. Larger: all pairs are looked at
-before the best one is bet on; smaller: later pairs wait for long."""
+"""Edge assumed of a new pair. Larger: all pairs come before bets on the best; smaller: they
+wait."""
 PROPOSED_SHARE = 0.05
-"""Share of all pairs of outputs that may be drawn on proposed pairs of inputs, unless they look
-broken. More: claims of few pairs wait for the search; less: the search sees fewer inputs."""
+"""Share of outputs on proposed pairs that do not look broken. Larger: claims of few pairs wait."""
 FIRST_PROPOSED = 500
 """Pairs of outputs that may be drawn on proposed pairs of inputs in any case."""
 
 WON_BY_CHANCE = 3.0
-"""Log wealth that bets on a pair win by chance, once in 20 times. Smaller: outputs are drawn on
-proposed pairs that were lucky; larger: such pairs are given up that break the claim by little."""
+"""Log wealth won by chance once in 20 times. Smaller: lucky proposed pairs are drawn on."""
 FIRST_BATCH = 12
-"""Pairs of outputs in the first batch on a pair of inputs. More: gross violations take longer;
-fewer: there is nothing to learn from."""
+"""Pairs of outputs in the first batch on a pair. Fewer: there is nothing to learn from."""
 BATCH_GROWTH = 0.2
-"""The next batch, as a share of the pairs of outputs drawn on that pair of inputs. Larger: bets
-learn later; smaller: more time goes into bets."""
+"""Next batch by the outputs of the pair. Larger: bets learn later; smaller: bets take more time."""
 BATCH_SHARE = 0.04
 """The same as a share of all pairs of outputs, so that late pairs are not drawn in tiny batches."""
 NEXT_BATCH_FRACTION = 0.5
-"""Of the pairs of outputs that should do to win, the share that a batch has at most. Larger: more
-outputs are drawn than were needed; smaller: more time goes into bets."""
+"""Share of the outputs missing for a refutation in a batch. Larger: too many are drawn."""
 LEAST_BATCH_SHARE = 0.1
-"""Share of its usual size that a batch has at least, however little should do to win. Larger: more
-outputs are drawn than were needed; smaller: more time goes into bets."""
+"""Share of its usual size that such a batch has at least. Smaller: bets take more time."""
 MIN_BATCH = 8
 """Pairs of outputs that a batch has at least. Larger and smaller: the same."""
 REFIT_GROWTH = 2.0
-"""Growth of the outputs of a pair until its detector is fitted anew. Larger: bets stay with a
-detector of few outputs (with 4.0, a rare value in one of 100 numbers is found 1 time in 4);
-smaller: more time goes into fits."""
+"""Growth of a pair's outputs between fits. Larger: bets keep detectors of few outputs (with 4.0, a
+rare value in one of 100 numbers is found 1 time in 4); smaller: fits take more time."""
 MAX_FITTED_PAIRS = 40_000
 """Pairs of outputs that a detector is fitted on. More take longer and hardly teach more."""
 
@@ -235,10 +227,7 @@ class PairSampler(Protocol):
     """Runs the mechanism on both inputs of a pair, and fits detectors on its outputs."""
 
     def decide_coupling(self, status: PairState) -> bool:
-        """Return whether both inputs are to be run with the same random numbers.
-
-        May run the mechanism to find out whether they can.
-        """
+        """Return whether both inputs are to share random numbers; may run the mechanism."""
 
     def draw(self, status: PairState, size: int) -> list[Ints]:
         """Draw `size` pairs of outputs, and return the counts of their bins, a table a binning.

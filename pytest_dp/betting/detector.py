@@ -1,7 +1,7 @@
 """A detector sorts outputs into bins: by a learned score, and by whether readable events hold.
 
-It is fitted on past batches only. Each half of the past is counted through what was learned from
-the other half, so that the counts do not flatter the bets that are weighted by them.
+It is fitted on past batches only. Each half of the past is counted by a detector of the other half,
+so that counts do not flatter the bets.
 """
 
 from __future__ import annotations
@@ -31,16 +31,15 @@ from pytest_dp.outputs.table import Table, tabulate
 from pytest_dp.statistics.ledger import BetRecord
 
 MIN_IN_BIN = 3
-"""Outputs beyond the outermost cut, at least. Fewer: bins of chance; more: rare outputs are not
-told apart."""
+"""Outputs beyond the outermost cut, at least. Fewer: bins of chance."""
 
 BinNumbers = npt.NDArray[np.uint8]
 
 MAX_SCORE_CUTS = 24
 """Cuts of the score, at most. More follow its tails closer, and share the same wealth."""
 MAX_EVENTS = 2
-"""Readable events that each half of the past proposes, beside the rarest telling ones. Each takes
-a share of every stake; with none, a value that is released once in a thousand runs is not seen."""
+"""Readable events of each half of the past, beside rare ones. More share every stake; with none, a
+value in 1 of 1,000 runs goes unseen."""
 
 
 class Binning(Protocol):
@@ -94,10 +93,7 @@ class Reader:
     """Reduces a table of outputs to the columns that are kept; None keeps all of them."""
 
     def __call__(self, outputs: Outputs) -> tuple[BinNumbers, Table | None]:
-        """Return the bin numbers of n outputs, shape (binnings, n), and their table.
-
-        The table is None unless outputs are to be kept.
-        """
+        """Return the bin numbers of n outputs, shape (binnings, n), and their table or None."""
         table = tabulate(outputs)
         seen = [binning.bins(table) for binning in self.binnings]
         bins = np.stack(seen) if seen else np.zeros((0, len(table)), np.uint8)
@@ -246,10 +242,7 @@ def with_values(ranked: Floats, values: Floats) -> Floats:
 
 
 def mean_scores(scored: Floats, bins: BinNumbers, cuts: Floats) -> Floats:
-    """Return the mean score of the outputs in each bin; of an empty bin, a cut beside it.
-
-    0 for a single empty bin.
-    """
+    """Return the mean score of the outputs in each bin; of an empty bin, a cut beside it, or 0."""
     width = len(cuts) + 1
     sizes = np.bincount(bins, minlength=width)
     mean: Floats = np.bincount(bins, scored, width) / np.maximum(sizes, 1)

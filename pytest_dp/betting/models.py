@@ -31,16 +31,13 @@ from pytest_dp.statistics.soft_bets import logistic, logit
 AS_PUBLISHED = ("logistic", "mlp")
 """The classifiers of the DP-Sniper paper, which are shown what they are shown there."""
 MAX_DEVIATION = 1e6
-"""Standard deviations beyond which all numbers count as the same. More overflow; fewer: what is
-far out is lost."""
+"""Standard deviations at which numbers are cut off. More overflow."""
 MAX_CATEGORIES = 64
 """Categories that a linear model knows. More learn noise by heart; fewer are not told apart."""
 RIDGE = 1e-6
-"""Penalty on squared weights, for each output. Larger: odds are less extreme; smaller: where one
-number tells all, weights grow without end."""
+"""Penalty on squared weights, for each output. Smaller: weights may grow without end."""
 MIN_DEVIATION = 1e-12
-"""Deviation relative to the mean, at least. Smaller: rounding counts as variation; larger: small
-noise on a large number is lost."""
+"""Deviation relative to the mean, at least. Smaller: rounding counts as variation."""
 
 
 class Posterior(Protocol):

@@ -31,10 +31,7 @@ MAX_LABELS = 8
 
 
 def scores(model: Posterior, table: Table) -> Floats:
-    """Return the log odds of D for each of n outputs, in nats, shape (n,), rounded to 9 decimals.
-
-    Rounded, equal outputs score the same in batches of any size.
-    """
+    """Return the log odds of D for each of n outputs, in nats to 9 decimals, shape (n,)."""
     rounded: Floats = np.round(model.log_odds(table), 9) + 0.0
     return rounded
 
@@ -162,10 +159,7 @@ class Bars:
         return len(self.edges) + 1 + len(self.labels) + 1
 
     def counts(self, table: Table) -> Ints:
-        """Return the number of outputs outside and inside the event, for one bar after the other.
-
-        Shape (2 * size,).
-        """
+        """Return the outputs outside and inside the event, bar by bar, shape (2 * size,)."""
         numbers, is_number, codes, labels = _numbers_and_labels(self.event, table)
         bar_of = {label: len(self.edges) + 1 + at for at, label in enumerate(self.labels)}
         by_label = np.array([bar_of.get(label, self.size - 1) for label in labels], int)[codes]
@@ -206,10 +200,7 @@ class Tally:
     bars: Bars | None = None
 
     def __call__(self, outputs: Outputs) -> Ints:
-        """Return the numbers of outputs: all, in the event, right at the threshold of an attack.
-
-        Then `Bars.counts`, if there are bars.
-        """
+        """Return counts of outputs: all, in the event, at its threshold; then `Bars.counts`."""
         table = tabulate(outputs)
         in_bars = [] if self.bars is None else [self.bars.counts(table)]
         return np.concatenate([[len(table)], np.sum(self.hits(table), 1), *in_bars])

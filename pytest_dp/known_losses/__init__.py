@@ -45,29 +45,23 @@ from pytest_dp.statistics.clopper_pearson import SHOWN_ALPHA
 ROUNDING = 1e-9
 """Relative error of a parameter. Smaller: rounding makes a loss larger than the claim."""
 ENUMERATING_TIME = 0.1
-"""Share of the time in which outcomes are enumerated. Larger: bets have less; smaller: losses of
-slow mechanisms are not known."""
+"""Share of the time to enumerate outcomes. Smaller: losses of slow mechanisms are not known."""
 REFUTED = math.log(1_000)
-"""Log of the evidence against a derived law by which it is given up. Smaller: right laws are given
-up, one in a thousand; larger: wrong ones are kept."""
+"""Log evidence that refutes a derived law. Smaller: right laws are given up, one in a thousand."""
 ALIGNING_TIME = 0.5
-"""Share of the time after which a search for alignments is given up, which ends long before unless
-runs are slow. With more, slow mechanisms without one have less time for bets."""
+"""Share of the time to look for alignments, if runs are slow. Larger: bets have less."""
 REPLAY_TIME = 0.1
-"""Share of the time that is left in which a pair is replayed, unless the fewest replays take
-longer. With more, a trainer takes longer to pass; with less, it is replayed less often."""
+"""Share of the time left to replay a pair, beyond the fewest replays. Smaller: fewer replays."""
 MAX_ALIGNED = 64
-"""Pairs of a claim for which alignments are looked for before all bets, as long as there are some.
-With more, claims of many pairs are late to bet; with fewer, an audit spends all its effort on bets
-on such claims though their losses could be known."""
+"""Pairs of a claim that are aligned before all bets. More: claims of many pairs bet late; fewer:
+they use up their effort on bets though losses could be known."""
 MAX_PAIRS = 16
 """The same for outcomes that are enumerated, which takes longer."""
 REPLAY_SHARE = 0.4
-"""Share of all runs that replays may take; half of it where rows of calls are checked as well. With
-more, small efforts have too few runs left to show a violation; with less, they know no losses."""
+"""Share of all runs that replays may take; half of it if rows of calls are checked as well. Larger:
+small efforts cannot show a violation; smaller: they know no losses."""
 RUNS_A_REPLAY = 3
-"""Runs that a replay takes, about: on both inputs, and to look for other shifts. With more, small
-efforts replay a pair less often than they could; with fewer, replays take more than their share."""
+"""Runs that a replay takes, about. Fewer: replays take more than their share."""
 RUNS_OF_COPY = 2
 """Runs of the copy that is looked at. With one, what only the second run changes goes unseen."""
 KEEPS = "it keeps something from run to run"

@@ -1,9 +1,8 @@
-"""Checks of known losses: where real runs agree with them, an audit needs no bets.
+"""Checks of known losses: if real runs agree with them, an audit needs no bets.
 
 A derived loss may be wrong: of code that treats deferred numbers differently than plain ones, or
-that keeps something from run to run. So copies of the mechanism are run to see what it keeps, and
-its real outputs are compared with the derived laws. Rows of vectorised calls are compared with
-calls of one row.
+keeps something from run to run. So copies of the mechanism are run to see what it keeps, its real
+outputs are compared with the derived laws, and rows of vectorised calls with calls of one row.
 """
 
 from __future__ import annotations
@@ -39,42 +38,34 @@ from pytest_dp.running.generator_stand_ins import CannotInstrument
 from pytest_dp.statistics.clopper_pearson import SHOWN_ALPHA
 
 FEWEST_RUNS = 12
-"""Runs on an input, at least. With more, slow mechanisms that replays have run take longer; with
-fewer, real runs that differ from replays in one of four go unseen more often."""
+"""Runs on an input, at least. Fewer: runs that differ from replays in 1 of 4 go unseen more
+often."""
 CHECKED_SHARE = 0.8
-"""Share of all samples that checks may take. With more, nothing is left for what follows; with
-less, small efforts check no losses."""
+"""Share of all samples for checks. Smaller: small efforts check no losses."""
 ROUNDING = 1e-9
 """Relative error of a parameter. Smaller: rounding makes a loss larger than the claim."""
 LOSS_ERROR = 1e-6
-"""Relative error of a loss that counts as exact. Larger: what is shown is less exact; smaller:
-losses count as bounds."""
+"""Relative error of a loss that counts as exact. Smaller: losses count as bounds."""
 LOOKING_TIME = 0.1
-"""Share of the time for looking inputs over once. Larger: less is left for checks; smaller: slow
-mechanisms are not checked."""
+"""Share of the time to check inputs once. Smaller: slow mechanisms are not checked."""
 
 REAL_RUNS = 1_000
-"""Real runs that what is derived is held against. With fewer, a law that is wrong in one run of a
-hundred goes unseen more often; with more, audits of data frames take seconds."""
+"""Real runs that are compared with a derived law. Fewer: a law wrong in 1 of 100 runs goes
+unseen."""
 ROWS_OF_ALIGNED = 400
-"""The same for rows of vectorised calls whose loss is known by alignment: calls of one row were
-replayed. Single runs of the mechanism as it is are replays themselves."""
+"""The same for rows of vectorised calls whose loss is known by alignment of calls of one row."""
 INPUTS_RUN_TWICE = 2
-"""Inputs on which a few runs show whether the mechanism keeps something. With more, claims of many
-pairs take longer; with fewer, what is kept of some inputs alone shows less often."""
+"""Inputs on which copies run. Fewer: mechanisms that keep only some inputs show less often."""
 MAX_OF_UNKNOWN = 10_000
-"""Pairs of outputs on proposed pairs without a known loss, where those of the claim have one.
-With more, audits with a known loss take longer; with fewer, violations on such pairs go unseen."""
+"""Pairs of outputs on proposed pairs of unknown loss, if all others are known. Fewer see less."""
 SHARE_OF_UNKNOWN = 0.25
-"""The same, as a share of all that may be drawn. With more, little is left of a small effort to
-count what was found; with less, small efforts see less on such pairs."""
+"""The same, as a share of all that may be drawn. Larger: small efforts cannot count a violation."""
 
 SHARE_OF_CHECKED_ROWS = 0.4
-"""Share of all runs that rows of vectorised calls may be, by which they are first looked at. With
-more, little is left of a small effort; with less, it looks at few rows."""
+"""Share of all runs for the first check of rows of vectorised calls. Smaller: it checks few
+rows."""
 KEPT_RUNS = 1_000
-"""Outputs of a pair that are compared with its loss, at least. More take longer; fewer miss what is
-rare."""
+"""Outputs of a pair that are compared with its loss, at least. Fewer miss rare differences."""
 
 
 class AnalyticCheck(KnownLosses):

@@ -45,20 +45,16 @@ from pytest_dp.statistics.count_tests import fisher_p_value, kolmogorov_smirnov_
 TAIL_SHARE = 0.4
 """Of all replays, the share whose draws are from tails."""
 MANY_REPLAYS = 100
-"""Replays from which on outputs on the second input are made where one direction was replayed. With
-fewer, pairs of small movement take longer; with more, wrong replays go unseen on small efforts."""
+"""Replays from which outputs on the second input are made as well, if one direction was replayed.
+Larger: wrong replays go unseen on small efforts."""
 OUTPUTS_ON_TARGET = 40
-"""Outputs on the second input that real ones are compared with, where one direction was replayed.
-With fewer, only gross differences are seen; with more, a pair of largest movement takes longer."""
+"""Outputs on the second input to compare with real ones. Fewer: only gross differences show."""
 REPLAYS_OF_LARGEST = 200
-"""Replays of a pair on which the answer moves most, in both directions. With fewer, outputs that
-only rare draws lead to differ unseen more often."""
+"""Replays of the pair that moves most, in both directions. Fewer miss the effects of rare draws."""
 REPLAYS = 20
-"""Replays of each of many other pairs. With more, audits of many pairs take longer than a second;
-with fewer, what is rare on one of them alone is missed more often."""
+"""Replays of each of many other pairs. Fewer miss what is rare on one of them alone."""
 REPLAYS_OF_ALL = 200
-"""Replays that the pairs of a claim share, but for the largest. With fewer, a branch
-that is taken in 1 of 30 runs on one of a few pairs is missed."""
+"""Replays that all other pairs share. Fewer miss a branch that 1 of 30 runs takes."""
 ROUNDING = 1e-9
 """Relative excess over the claim that is rounding of sums of shifts."""
 MAX_COLUMNS = 50
@@ -66,11 +62,9 @@ MAX_COLUMNS = 50
 MAX_OUTPUTS = 4000
 """Real outputs that are compared with those of replays."""
 SINGLE_ROWS = 20
-"""Rows of a call that are held against calls of one row. With fewer, calls that treat their rows
-otherwise if these are many go unseen more often; with more, each size of calls takes longer."""
+"""Rows of a call that are compared with calls of one row. More: each size of calls takes longer."""
 ROW_ROUNDING = 1e-9
-"""Difference of rows that counts as rounding, relative to the largest number in them: arrays are
-summed in another order than single numbers."""
+"""Difference of rows that is rounding, relative to their largest number."""
 SHARED = "rows of a vectorised call are not what calls of one row give with the same draws"
 
 
@@ -164,10 +158,7 @@ def _find_alignment(
     replays: int,
     memory: Memory,
 ) -> Alignment:
-    """Return an alignment by one direction if its opposite shift will do, else by both.
-
-    Raises NotAligned if there is none.
-    """
+    """Return an alignment by one direction, or else by both; raise NotAligned if there is none."""
     found: list[tuple[Direction, CheckedShifts]] = []
     bounds: list[LossBound] = []
     keys = [replayer.key_of_input(side) for side in (0, 1)]
@@ -200,10 +191,7 @@ def _find_alignment(
 
 
 def _plan_replays(number: int, replays: int) -> Plan:
-    """Return the plan of the draws of replays in the first direction (0), or the second (1).
-
-    The second direction has half as many replays.
-    """
+    """Return the plan of all replays in direction 0, or of half as many in direction 1."""
     each = max(replays if number == 0 else replays // 2, 2)
     tails = int(TAIL_SHARE * each)
     return Plan(number, each - tails, tails)
@@ -273,10 +261,7 @@ def align_within_claim(
 
 
 def _p_values(replayed: Sequence[Any], real: Sequence[Any]) -> Iterator[float]:
-    """Yield p-values of outputs having one law: of their numbers of leaves, and of each number.
-
-    The last is 1.0, so that there is one.
-    """
+    """Yield p-values of outputs having one law: by numbers of leaves, by each number, then 1.0."""
     (ours, our_columns), (theirs, their_columns) = (
         _columns_of_outputs(replayed),
         _columns_of_outputs(real),

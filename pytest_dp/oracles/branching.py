@@ -28,11 +28,9 @@ from pytest_dp.running.generator_stand_ins import (
 from pytest_dp.running.laws import NORMAL, UNIFORM, Law, Standard, draw_kind_of, size_of
 
 NEGLIGIBLE = 1e-15
-"""Probability of a path that is left out. Larger: what is rare is not known; smaller: enumeration
-takes longer."""
+"""Probability of a path that is left out. Smaller: enumeration takes longer."""
 MAX_OUTCOMES = 4_096
-"""Draws in one call, or outcomes of one draw, that are enumerated. More take longer; fewer: losses
-are not known."""
+"""Draws in one call, or outcomes of one draw. More take longer; fewer: losses are not known."""
 WIDE = {np.dtype(float), np.dtype(np.int64), np.dtype(bool)}
 """Types of draws that do not round what is drawn."""
 

@@ -34,22 +34,20 @@ from pytest_dp.running.generator_stand_ins import RNG, CannotInstrument, stand_i
 from pytest_dp.running.instrumented import apply_instrument
 
 ROUNDING_TRIALS = 6
-"""Replays with draws moved by rounding errors, where outputs differ. With fewer, a sound alignment
-is dropped more often because a ratio or a rounding step amplifies such errors."""
+"""Replays with rounding errors. Fewer: alignments are dropped where a ratio amplifies such
+errors."""
 ROUNDING_ERROR = 2.0**-47
 """Relative size of such errors: that of 32 operations on floats."""
 AMPLIFIED = 8.0
 """How many times more than in these trials outputs may differ."""
 MAX_INPUTS_KEPT = 4
-"""Inputs whose runs are kept for further pairs. More take memory; with fewer, runs on the data that
-many pairs share are made for each."""
+"""Inputs of which runs are kept for further pairs. Fewer: shared data are run for each pair."""
 TOO_FEW_RUNS = "too few runs are left to replay it"
 SCALES_DEPEND = "the scale of a draw depends on other draws"
 OTHER_LAWS = "it draws from other laws, or more often, on one input than on the other"
 OUTPUTS_DIFFER = "no shift of its draws cancels the difference of the inputs"
 ROUNDING = 1e-13
-"""Relative difference of numbers that count as equal at once. With a larger one, an exact number
-of a large dataset would look like that of its neighbour."""
+"""Relative difference of equal numbers. Larger: exact numbers of large datasets look equal."""
 
 
 class NotAligned(Exception):  # noqa: N818  a way out, not an error
@@ -71,10 +69,7 @@ class Memory:
     """Whether the last pair was aligned by a shift for each path: the next is tried so first."""
 
     def side_with_runs(self, keys: Sequence[Any], plan: Plan) -> int:
-        """Return 1 if runs of the plan are kept of the second of two inputs alone, else 0.
-
-        `keys` are those of the inputs.
-        """
+        """Return 1 if runs of the plan are kept of the second of two input keys alone, else 0."""
         of_one, of_other = ((key, *plan.key) in self.runs for key in keys)
         return int(of_other and not of_one)
 

@@ -1,9 +1,9 @@
 """The search for shifts that align the runs on one input with those on another.
 
-A shift may differ between paths only: it has to be the same for all draws on a path. Draws whose
-scale, or whose centre's difference, depends on other draws are refused, as are scales that depend
-on the data. So what a replay shows of the loss holds for all runs on its path, and only paths that
-no replay took may lose more.
+A shift may differ between paths, but is the same for all draws on a path. Draws whose scale, or
+whose centre's difference, depends on other draws are refused, as are scales that depend on the
+data. So the loss in a replay holds for all runs on its path; only paths that no replay took may
+lose more.
 """
 
 from __future__ import annotations
@@ -33,13 +33,11 @@ from pytest_dp.outputs.raised import equal_outputs
 MAX_ROUNDS = 12
 """Rounds until the shift of all draws of a path is found, as each shows where the path goes on."""
 NEW_PATHS, MAX_LOSSES = 0.15, 4
-"""Where a larger share of the second half of the replays takes new paths, and these have more
-losses than that, paths that no replay took may lose more: then the largest losses of all draws
-count together. With larger numbers, losses on such paths are left out more often; with smaller
-ones, sparse vectors of many answers have no bound."""
+"""If a larger share of the later replays takes new paths, with more different losses, the largest
+losses of all draws count together. Larger: losses on paths that no replay took are left out;
+smaller: sparse vectors of many answers have no bound."""
 FITTED_REPLAYS = 3
-"""Replays to whose outputs a shift is fitted. With more, a fit takes longer; with fewer, draws that
-do not change the outputs of these replays get a wrong shift."""
+"""Replays to which a shift is fitted. Fewer: draws without effect in them get a wrong shift."""
 SAME_SHIFT = 1e-9
 """Difference of shifts that count as equal, which rounding makes of constants."""
 SHIFTS_DEPEND = "what a draw is added to depends on other draws"
@@ -163,18 +161,12 @@ class Direction:
         return replace(loss_of_shift(ours.requests, shift), replay=replay)
 
     def _align_by_sums(self, *, largest: bool = False) -> CheckedShifts:
-        """Return the shift that keeps all sums of the first replay, if all replays agree with it.
-
-        Raises NotAligned otherwise. `largest` is as of `shift_of_sums`.
-        """
+        """Return the shift that keeps all sums of a replay; raise NotAligned if others disagree."""
         found = self._shift_of_sums(self._numbers[0], largest=largest)
         return self._check_shift(None if found is None else found[0])
 
     def _align_by_fit(self) -> CheckedShifts:
-        """Return the shift that is fitted to a few replays, if all replays agree with it.
-
-        Raises NotAligned otherwise.
-        """
+        """Return a shift fitted to a few replays; raise NotAligned if others disagree."""
         return self._check_shift(fit_shift(self.pairing, self._numbers[:FITTED_REPLAYS]))
 
     def _check_shift(self, shift: Shift | None) -> CheckedShifts:

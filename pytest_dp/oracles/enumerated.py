@@ -30,8 +30,7 @@ from pytest_dp.running.generator_stand_ins import CannotInstrument
 from pytest_dp.statistics.count_tests import log_e_value
 
 ROUNDING = 1e-9
-"""Relative error after a few operations. Larger: bounds are less exact; smaller: rounding makes a
-difference."""
+"""Relative error after a few operations. Smaller: rounding makes a difference."""
 FLOAT_ERROR = 2.0**-50
 """Relative error of one operation or two. Smaller: rounding may make a bound too small."""
 
@@ -44,8 +43,8 @@ TOO_MANY = "too many paths"
 NO_EQUALITY = "output without value equality"
 
 CLEARLY_GROWS = 1.05
-"""Derived: between outcomes of these probabilities, the loss of rounded Gaussian noise grows by a
-quarter; that of exponential tails is known to a part in ten thousand."""
+"""Derived: between these probabilities, the loss of rounded Gaussian noise grows by a quarter; that
+of exponential tails is known to a part in ten thousand."""
 
 
 @dataclass(frozen=True)

@@ -39,11 +39,9 @@ from pytest_dp.running.generator_stand_ins import CannotInstrument
 from pytest_dp.running.instrumented import apply_instrument, run_copy
 
 BASES = 10
-"""Runs in which each choice is changed. With fewer, mechanisms have no parts more often because a
-choice seems to change less than it does; with more, enumeration takes longer."""
+"""Runs in which each choice is changed. Fewer: a choice seems to change less than it does."""
 OTHERS = 4
-"""Values of the other choices with which each part is enumerated. With fewer, parts that depend on
-each other count as independent more often; with more, enumeration takes longer."""
+"""Values of other choices for each part. Fewer: dependent parts count as independent."""
 MAX_CHOICES = 200
 """In a run. With more, enumeration takes seconds."""
 MAX_DEPTH = 5
@@ -51,8 +49,7 @@ MAX_DEPTH = 5
 WEIGHT_ERROR = 1e-13
 """Relative error of a weight that is no fraction. Smaller: rounding may make a bound too small."""
 UNKNOWN_LEFT = 1e-12
-"""Probability that may stay unknown. Larger: losses of rare outputs are missed; smaller:
-enumeration takes longer."""
+"""Probability that may stay unknown. Larger: losses of rare outputs are missed."""
 MAX_WORK = 8_192
 """Runs of an enumeration. More take longer; fewer: losses are not known."""
 

@@ -40,24 +40,20 @@ from pytest_dp.running.laws import (
 )
 
 MAX_DRAWS = 10_000
-"""Requests for draws in one run. With more, runs that reject draws for ever are replayed longer
-before they are given up."""
+"""Requests for draws in one run. More: runs that reject draws for ever end later."""
 MAX_ELEMENTS = 1 << 20
 """Draws in one request. The number of a draw is that of its request times this, plus its place."""
 SAME_SCALE = 1e-12
-"""Relative difference of scales that count as equal. A larger one hides a loss of that size for
-each draw; a smaller one tells apart what differs by rounding."""
+"""Relative difference of equal scales. Larger: hides a loss of that size for each draw."""
 WIDE = {np.dtype(float), np.dtype(np.int64), np.dtype(bool)}
 """Types of numbers that hold any draw, and what is added to it, without loss."""
 SEEDED = "it makes a generator of a seed of its own"
 NARROW = "it asks for draws of a narrow type, or in an array of its own"
 
 MAX_STRATIFIED = 64
-"""Elements of an array of draws whose quantiles are spread evenly over the replays; of more, they
-are independent. A larger number takes more memory in each plan."""
+"""Elements of an array whose quantiles are spread evenly over the replays. More take memory."""
 TAIL_DIGITS = 14.0
-"""Tails of draws are replayed down to a probability of 10 to minus this. Beyond, the distribution
-functions of floats end."""
+"""Tails are replayed down to 10 to minus this, where distribution functions of floats end."""
 
 Shift = Mapping[int, Floats]
 """What is added to the draws of each request, by the number of the request."""
@@ -121,10 +117,7 @@ class StandardDraws(Protocol):
 
 
 class Numbers:
-    """The standard draws (of scale 1, around 0) of one replay, by the number of their request.
-
-    Equal requests get equal draws, however often they are made.
-    """
+    """The standard draws (of scale 1, around 0) of one replay: equal for equal requests."""
 
     def __init__(self, plan: Plan, replay: int) -> None:
         self._plan, self._replay = plan, replay

@@ -35,13 +35,13 @@ MAX_CHANCES = 1 << 14
 NODES = 16
 """Of Gauss-Legendre on each panel. With fewer, digits are lost where many draws are compared."""
 WIDEST, COARSE = 2.0, 10.0
-"""Of panels, in scales of the shared draw; and in the round that shows where integrands have kinks.
-Wider ones lose digits, narrower ones take longer."""
+"""Width of panels in scales of the shared draw, in the last and the first round. Wider ones lose
+digits."""
 MAX_MARKS = 200
 """Points at which panels end. With more, each comparison takes longer."""
 MAX_BRANCHES = 256
-"""Values of a whole draw that are enumerated one by one; more are split by comparisons alone.
-Larger: paths multiply; smaller: what is computed from such draws is not known."""
+"""Values of a whole draw that are each a path; more are split by comparisons. Larger: more
+paths."""
 MAX_WHOLE = 1 << 53
 """Whole numbers of which one is drawn. More are no floats."""
 QUADRATURE_ROUNDINGS = 1000

@@ -44,11 +44,9 @@ MAX_VARIABLES = 2000
 MAX_FITTED = 40
 """Draws whose shifts are fitted. Each costs a run on each of a few replays."""
 STEP = 1e-3
-"""Scales by which draws are moved to see how outputs change. Shorter steps lose digits, longer ones
-are less accurate where outputs are curved."""
+"""Scales by which draws move in a fit. Shorter steps lose digits, longer ones meet curves."""
 DECIMALS = 7
-"""Decimals of fitted shifts. With more, rounding errors are taken for moves; with fewer, shifts of
-small numbers are not found."""
+"""Decimals of fitted shifts. More: rounding errors count as moves."""
 NEGLIGIBLE = 1e-9
 """Solutions of linear programs this close to a whole number of steps are rounded to it."""
 

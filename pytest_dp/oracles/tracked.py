@@ -1,8 +1,8 @@
 """Draws as numbers and arrays that keep track of what they are added to and compared with.
 
-They behave as plain numbers. As long as they are only added, subtracted, scaled and compared, each
-remembers that it is a sum of draws; a `TrackedRun` keeps every sum and every comparison. Other
-operations give plain numbers.
+They behave as plain numbers. While they are only added, subtracted, scaled and compared, each is
+known as a sum of draws; a `TrackedRun` keeps every sum and comparison. Other operations give plain
+numbers.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ import numpy as np
 from pytest_dp.basics.arrays import Ints
 
 MAX_SUMMANDS = 1000
-"""Draws in one tracked sum. More make each later operation slower; with fewer, sums over vectors
-of noise are plain numbers sooner."""
+"""Draws in one tracked sum. Fewer: sums over vectors of noise are plain numbers sooner."""
 
 Form = tuple[tuple[int, float], ...]
 """Coefficients by the numbers of draws, in ascending order."""

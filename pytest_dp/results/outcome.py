@@ -16,11 +16,9 @@ from typing import Annotated, Any, Literal, TypeVar, cast, get_args, get_origin,
 MIN_LOG_ERROR = 1e-9
 """Error of a logarithm. Smaller: an e-value that is just enough counts as too small."""
 MAX_STRONG = 1.25
-"""Multiple of the claim that a strong pass would have caught, at most. Larger: weaker passes are
-called strong; smaller: audits take longer."""
+"""Multiple of the claim that a strong pass catches, at most. Smaller: audits take longer."""
 MAX_FAIR = 2.0
-"""Multiple of the claim that a fair pass would have caught, at most. Larger: weaker passes are
-called fair; smaller: more of them are weak."""
+"""Multiple of the claim that a fair pass catches, at most. Smaller: more passes are weak."""
 
 T = TypeVar("T")
 Share = Annotated[float, {"minimum": 0, "maximum": 1}]
