@@ -91,6 +91,7 @@ class AnalyticCheck(KnownLosses):
         self._before = session.call.pristine.content if session.call.pristine else b""
 
     def of_pairs(self, session: Session, pairs: ClaimPairs, *, found: bool = True) -> AnalyticCheck:
+        """Return a check for the pairs of an audit, with the losses derived so far if `found`."""
         derived = self.derived if found else replace(self.derived, pairs={}, aligner=None)
         return AnalyticCheck(session, derived, pairs)
 
@@ -101,6 +102,7 @@ class AnalyticCheck(KnownLosses):
         return self.derived.is_aligned(pair, deadline)
 
     def cheaper_claim(self) -> str:
+        """Return advice to claim mu in place of eps and delta for Gaussian noise; else ""."""
         guarantee, derived = self.session.guarantee, self.derived
         is_gaussian = derived.gaussian_is_above or any(pair.mu for pair in derived.pairs.values())
         if not (guarantee.delta and guarantee.eps and is_gaussian):
@@ -179,6 +181,10 @@ class AnalyticCheck(KnownLosses):
     # How many real runs a pass needs
 
     def required_runs(self) -> int:
+        """Return the pairs of outputs that a pass needs on each pair, or 0 if no pass may rest on losses.
+
+        Runs copies on new inputs, and sets `against` if they keep something.
+        """
         if not self.is_within or not self._is_largest_move_settled() or self._is_doubted():
             return 0
         vectorised, given = self.session.call.size is not None, self._given_pairs
@@ -214,6 +220,7 @@ class AnalyticCheck(KnownLosses):
         return self.is_known(state) and bool(self.required_runs())
 
     def missing_runs(self, state: PairState) -> int:
+        """Return how many required pairs of outputs a pair lacks; a proposed pair needs 12."""
         required = self.required_runs() if self.is_known(state) else 0
         if required and self._pairs.is_proposed(state):
             required = FEWEST_RUNS
@@ -269,6 +276,7 @@ class AnalyticCheck(KnownLosses):
         }
 
     def accepts_pass(self) -> bool:
+        """Compare real runs with losses; return whether a pass may rest on them, and set `runs`."""
         known = self._known_pairs
         if not self.required_runs() or any(map(self.missing_runs, known)):
             return False
@@ -365,6 +373,7 @@ class AnalyticCheck(KnownLosses):
         return parameter_of(known, self.session.guarantee)
 
     def pairs_above_claim(self) -> Sequence[PairState]:
+        """Compare real runs with losses; return the pairs of the largest, [] if it is no leak."""
         if not self._exceeds or self._is_doubted() or self._differs_by_rounding_alone:
             return []
         known = [s for s in self._known_pairs if not self.session.is_report_only(s.pair)]
@@ -375,6 +384,7 @@ class AnalyticCheck(KnownLosses):
         return [] if self.against else [state for state, loss in both if loss[0] >= largest]
 
     def describe_suspicion(self) -> tuple[Estimate, str]:
+        """Return the loss on the claim's pairs, and a sentence that too few runs could show it."""
         known, guarantee = self._loss_on_claim(), self.session.guarantee
         mode = self.derived.pairs[self.pairs_above_claim()[0].number].mode
         loss = guarantee.write_comparison("=", f"{known.value:.3g}")

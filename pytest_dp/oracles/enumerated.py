@@ -299,6 +299,7 @@ class FactoredPair(EnumeratedPair):
     places: tuple[int, ...]
 
     def evidence_against(self, side: int, outputs: Outputs) -> float:
+        """Return the log e-value against parts of outputs being from the joint law of a side."""
         return super().evidence_against(side, [self._part_of(side, each) for each in outputs])
 
     def _part_of(self, side: int, output: Any) -> Any:

@@ -60,6 +60,7 @@ Shift = Mapping[int, Floats]
 
 
 def _normal_quantile(tail: Floats, _: float) -> Floats:
+    """Return the lower quantiles of the standard normal law."""
     from scipy.special import ndtri  # loaded where it is of use: workers do without
 
     quantile: Floats = ndtri(tail)
@@ -350,6 +351,7 @@ class HandingOut(Instrument):
 
 
 def _seeded_generator(kind: type, seed: tuple[int, ...], number: int) -> Any:
+    """Return a generator of numpy or Python by a seed and the number of a request."""
     words = np.random.SeedSequence((*seed, number)).generate_state(8, np.uint32)
     return make_generator(kind, words.tobytes())
 

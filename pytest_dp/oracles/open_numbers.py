@@ -84,6 +84,7 @@ class OpenDraw:
 
 
 def _probabilities(law: Law, low: Any, high: Any, cut: Any) -> tuple[Floats, Floats]:
+    """Return the probabilities above `cut`, and at most `cut`, of a draw between two bounds."""
     within = np.clip(cut, low, high)
     given, above, below = (
         law.log_between(*ends) for ends in ((low, high), (within, high), (low, within))
@@ -98,6 +99,7 @@ def _probabilities(law: Law, low: Any, high: Any, cut: Any) -> tuple[Floats, Flo
 
 @lru_cache(MAX_CHANCES)
 def _cached_probabilities(law: Law, low: float, high: float, cut: float) -> tuple[float, float]:
+    """Return `_probabilities` of plain numbers, which are kept."""
     above, below = _probabilities(law, low, high, cut)
     return float(above), float(below)
 
@@ -218,6 +220,7 @@ class OpenNumber(Deferred):
         return constants, self.at(1.0) - constants
 
     def is_above(self, *, equal: bool) -> bool:
+        """Return whether it is above 0 (`equal`: at least 0) on this path, and narrow its draw."""
         instrument, draw = self.instrument, self.draw
         by = operator.ge if equal else operator.gt
         if instrument.is_over():
@@ -279,6 +282,7 @@ class Enumeration(Branching):
         self._weights: Any = 1.0  # of the path, with a value for each node if a draw is shared
 
     def value_of(self, law: Law) -> Any:
+        """Return an open number for a draw; the first is the shared draw if there is one."""
         if self._shared and self._nodes is None:
             if law not in self._rules:
                 widest = COARSE if self._marks_kinks else WIDEST

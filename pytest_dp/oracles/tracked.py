@@ -156,6 +156,7 @@ class TrackedArray(np.ndarray[Any, Any]):
         return [each.tolist() if isinstance(each, TrackedArray) else each for each in self]
 
     def sum(self, *args: Any, **keywords: Any) -> Any:
+        """Return the sum, tracked if it is over all elements and not of too many draws."""
         value = np.asarray(self).sum(*args, **keywords)
         if _are_given(args, keywords) or self.record is None:
             return value
@@ -174,14 +175,17 @@ class TrackedArray(np.ndarray[Any, Any]):
         return picked
 
     def argmax(self, *args: Any, **keywords: Any) -> Any:
+        """Return the place of the largest number, and record its comparisons."""
         picked = np.asarray(self).argmax(*args, **keywords)
         return self._record_pick(picked, args, keywords, highest=True)
 
     def argmin(self, *args: Any, **keywords: Any) -> Any:
+        """Return the place of the smallest number, and record its comparisons."""
         picked = np.asarray(self).argmin(*args, **keywords)
         return self._record_pick(picked, args, keywords, highest=False)
 
     def max(self, *args: Any, **keywords: Any) -> Any:
+        """Return the largest number, tracked if the array is a row."""
         if _are_given(args, keywords) or self.ndim != 1:
             return np.asarray(self).max(*args, **keywords)
         return self[int(self.argmax())]
