@@ -291,7 +291,7 @@ def _derive_loss(
 def _largest_loss(losses: Sequence[_PairLoss]) -> LossEstimate:
     """Return the largest of the losses on pairs of inputs, with an error that holds for all.
 
-    "exact" only if that loss is by enumeration; an exact infinite loss has no error beside it.
+    Beside aligned pairs, the error reaches down to the largest enumerated loss, or 0.
     """
     largest = max(losses, key=lambda loss: (loss.value, loss.error is None))
     exact = [(loss.value, loss.error) for loss in losses if loss.error is not None]

@@ -164,7 +164,7 @@ def describe_finding(
 def _pair_of_empty_datasets(session: Session, example: Any) -> list[tuple[Any, Any]]:
     """Return a list of one pair, the empty dataset twice; [] if the claim does not contain it.
 
-    That is so for claims of other inputs than records, and if the number of records is fixed.
+    [] as well if the inputs are not datasets of records, or their number of records is fixed.
     """
     relation = session.claim.promise.relation
     if not isinstance(relation, OfRecords) or relation.keeps_length or not kind_of(example):

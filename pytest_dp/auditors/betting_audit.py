@@ -189,8 +189,8 @@ class BettingAudit:
     def _is_enough(self, caught: DetectionPower) -> bool:
         """Return whether noise that is `margin` times too small would have been caught.
 
-        Single runs of a claim with a delta must also show leaks near delta, or be 16,000 on either
-        input and show such noise if the claim is kept.
+        Single runs under a delta must also show leaks near delta; from 16,000 pairs of outputs on,
+        it is enough that such noise would be caught if the claim is kept.
         """
         guarantee, margin = self.session.guarantee, self.session.settings.margin
         is_vectorised = self.session.call.size is not None
@@ -292,7 +292,7 @@ class BettingAudit:
         return self.session.budget.compute(partial(self._fit_and_check, status), self._deadline)
 
     def _fit_and_check(self, status: PairState) -> tuple[Detector, BetRecord]:
-        """Fit and return a detector without a time limit; see `fit`.
+        """Fit a detector without a time limit; return it and the counts of its bins.
 
         Raises ClaimError if the user's classifier or features fail, or look at several outputs.
         """

@@ -162,7 +162,7 @@ def _confirm_by_starts(pair: BrokenPair, example: Counterexample | None) -> str:
 
 
 def _confirm_by_order(pair: BrokenPair, why: str) -> int:
-    """Run a mechanism that cannot be restarted; return how many runs look independent in order.
+    """Run a mechanism that cannot be restarted; return the number of runs if they look independent.
 
     Raises KeptOutside if they do not; its message begins with `why`, the reason against a restart.
     Raises OutOfTime if time is up.

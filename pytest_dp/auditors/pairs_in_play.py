@@ -105,8 +105,7 @@ class ClaimPairs(PairQueue):
     def _next_proposed(self) -> Pair | None:
         """Return the next waiting or proposed pair; None if there is none.
 
-        Pairs for an audit outside of the claim go to `left_out`; None as well after
-        `most_left_out`.
+        Pairs outside of the claim go to `left_out`; None after `most_left_out` of them in a row.
         """
         if (pair := next(self._waiting, None)) is not None:
             return pair

@@ -67,7 +67,7 @@ class DetectionPower:
 
     @property
     def at(self) -> float:
-        """The smallest loss of which a pass may say that it would have been caught."""
+        """The detection limit of a pass: the larger of `by_bets` and `now`."""
         return max(self.by_bets, self.now)
 
     def if_kept(self, guarantee: Guarantee) -> float:

@@ -203,7 +203,7 @@ class Classified:
     """The column of ``predict_proba`` with the probability of D."""
 
     def log_odds(self, table: Table) -> Floats:
-        """Return the log odds of D, shape (n,), 0 for NaN; raise ClaimError if the classifier fails."""
+        """Return the log odds of D, 0 for NaN, shape (n,); raise ClaimError as `chances`."""
         rows = self.design.matrix(table)
         if not len(rows):
             return np.zeros(0)

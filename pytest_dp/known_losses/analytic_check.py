@@ -181,10 +181,7 @@ class AnalyticCheck(KnownLosses):
     # How many real runs a pass needs
 
     def required_runs(self) -> int:
-        """Return the pairs of outputs that a pass needs on each pair, or 0 if no pass may rest on losses.
-
-        Runs copies on new inputs, and sets `against` if they keep something.
-        """
+        """Check new inputs; return the pairs of outputs that a pass needs on each pair, or 0."""
         if not self.is_within or not self._is_largest_move_settled() or self._is_doubted():
             return 0
         vectorised, given = self.session.call.size is not None, self._given_pairs
@@ -268,7 +265,7 @@ class AnalyticCheck(KnownLosses):
 
     @staticmethod
     def _inputs_of(states: Sequence[PairState]) -> dict[int, Any]:
-        """Return the inputs of pairs by their numbers."""
+        """Return the inputs of pairs by their positions in the pool."""
         return {
             number: data
             for state in states

@@ -277,7 +277,7 @@ def _p_values(replayed: Sequence[Any], real: Sequence[Any]) -> Iterator[float]:
 
 
 def _columns_of_outputs(outputs: Sequence[Any]) -> tuple[Counter[int], dict[Hashable, list[float]]]:
-    """Return counts of outputs by their number of leaves, and the numbers by that and place."""
+    """Count outputs by their number of leaves; return that, and numbers by number and place."""
     plain = [f"raises {o.kind}" if isinstance(o, Raised) else o for o in outputs]
     leaves, _, offsets, *_ = flatten(plain, set(map(type, plain)))
     lengths: Counter[int] = Counter()

@@ -252,7 +252,10 @@ class Branching(Instrument):
         return shape
 
     def _in_type_of_answer(self, request: Request, value: Any) -> Any:
-        """Return a value in the type that numpy would return; refuse draws of small whole types."""
+        """Return a value in the type that numpy would return.
+
+        Raises CannotInstrument for deferred numbers of small types.
+        """
         real = answer_request(_REAL[request.source.kind], request)
         is_array = isinstance(value, np.ndarray)
         if not is_draw(value) and not (is_array and value.dtype.hasobject):
@@ -286,7 +289,7 @@ class PythonDraws(SystemFunctions):
         return self._instrument.integer(n)
 
     def randbytes(self, n: int) -> bytes:
-        """Return one random byte (a branch for each value), or none; refuse if `n` is more."""
+        """Return `n` random bytes, each value a branch; raise CannotInstrument if `n` > 1."""
         if n > 1:
             self._instrument.refuse(f"{8 * n} random bits as bytes")
         return bytes(self._instrument.integer(256) for _ in range(n))

@@ -341,11 +341,11 @@ class HandingOut(Instrument):
         return number
 
     def other(self, source: Source, name: str) -> NoReturn:
-        """Refuse a method of a generator that does not draw, such as one that seeds it."""
+        """Raise CannotInstrument for a method that does not draw, such as one that seeds."""
         self.refuse(f"it uses {source.name}.{name}")
 
     def note_creation(self, source: Source, seed: tuple[Any, ...]) -> None:  # noqa: ARG002
-        """Refuse a generator that the mechanism seeds: its numbers are no random draws."""
+        """Raise CannotInstrument if the mechanism seeds a generator: its numbers are not random."""
         if seed:
             self.refuse(SEEDED)
 
