@@ -68,7 +68,7 @@ def proposed(mechanism: Callable[..., Any], claim: dict[str, Any], *search: str)
     if search != ("symbolic",):
         yield from source.given
     for _ in range(MOST):
-        pair = source.more()
+        pair = source.propose_pair()
         if pair is None:
             return
         yield pair

@@ -94,7 +94,7 @@ class ClaimPairs(PairQueue):
         Pairs for an audit outside of the claim are moved to `left_out` instead.
         """
         for _ in range(most):
-            pair = self.source.more("movement")
+            pair = self.source.propose_pair("movement")
             if pair is None:
                 return
             if self._is_apart(pair):
@@ -110,7 +110,7 @@ class ClaimPairs(PairQueue):
         if (pair := next(self._waiting, None)) is not None:
             return pair
         most = len(self.left_out) + self._most_left_out
-        while (pair := self.source.more()) is not None and self._is_apart(pair):
+        while (pair := self.source.propose_pair()) is not None and self._is_apart(pair):
             self.left_out.append(pair)
             if len(self.left_out) >= most:
                 return None

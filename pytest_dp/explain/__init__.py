@@ -1,13 +1,11 @@
 """Explanations of a violation: lines of code that leak, and fields of a record that change nothing.
 
-The mechanism is run on D and D' with the same random numbers, and with some of them replaced. The
-checks compare these runs: seeded generators; missing or shared noise; scale against movement;
-values that come too often on one input; lines where runs part; and more noise. Each finding holds
-in the runs; if no check finds anything, no line is blamed. The verdict is known by then, and stays
-unchanged.
+The mechanism is run on D and D' with the same random numbers, and with some of them replaced.
+Checks compare these runs, in this order: seeded generators; missing or shared noise; scale against
+movement; values that come too often; lines where runs part; more noise. Each finding holds in the
+runs; without one, no line is blamed. The verdict stays unchanged.
 
-Idle fields are fields of the record in which D and D' differ that do not change the output: other
-values are written into them, and the mechanism is run with the same random numbers.
+Idle fields belong to the record in which D and D' differ: other values in them change no output.
 """
 
 from __future__ import annotations
@@ -67,17 +65,13 @@ _BUDGET = re.compile(r"(?:^|[^a-z])(eps|epsilon|rho|mu|budget|privacy|loss)(?:[^
 MAX_FINDINGS = 3
 """Lines that are named. More hide the most telling one."""
 CHECKED_NOISES = 8
-"""Runs with equal noise in which idle fields change nothing. More take longer; fewer: a field that
-seldom matters is called idle."""
+"""Runs in which idle fields change nothing. Fewer: fields that seldom matter are called idle."""
 MAX_RECORDS = 20_000
-"""Records of an input, at most, for its fields to be tried. More take longer; with fewer, large
-examples are left out."""
+"""Records of an input, at most, for its fields to be tried. More take longer."""
 MAX_OTHERS = 1_000
-"""Records of an example that values are taken from. More take longer; with fewer, a value that
-changes something is missed."""
+"""Records of an example that values are taken from. Fewer miss values that matter."""
 FIRST_NOISES = 2
-"""Runs with equal noise by which each field is tried alone. More take longer; fewer: the last check
-fails more often."""
+"""Runs by which each field is tried alone. With fewer, the last check fails more often."""
 
 
 def explain(violation: Violation, seconds: float) -> Explanation:
@@ -291,7 +285,7 @@ def _find_idle_fields(
 
 
 def _find_only_change(pair: Pair) -> Change | None:
-    """Return the only record in which D and D' differ; None if several do, or D is too long.
+    """Return the only record in which D and D' differ; None if several do, or inputs are too long.
 
     None also for inputs that are no datasets of one type.
     """

@@ -39,16 +39,13 @@ from pytest_dp.running.laws import GEOMETRIC, draw_kind_of
 from pytest_dp.running.laws import UNIFORM as UNIFORM_FAMILY
 
 TRACED_RUNS = 80
-"""Runs on the same noise that are traced, which makes each many times slower. More take longer;
-fewer miss lines where runs part seldom."""
+"""Runs that are traced, which is slow. Fewer miss lines where runs part seldom."""
 MIN_PARTED = 5
-"""Runs that part at a line, and runs that do not. Fewer may be chance; more: lines are missed."""
+"""Runs that part at a line, and that do not. Fewer may be chance."""
 CLEAR_ERRORS = 3.0
-"""Standard errors of one count that chance does not explain. More: leaks are not named; fewer:
-chance is."""
+"""Standard errors of a count that chance does not explain. More miss leaks."""
 MAX_VALUES = 8
-"""Values of a leaf that are counted, at most. Hardly any value of leaves with more comes often
-enough, so their values count as a number or not."""
+"""Values of a leaf that are counted. Of leaves with more, hardly any comes often enough."""
 MAX_PLACES = 8
 """Leaves that are counted together. With more, hardly any combination comes often enough."""
 A_NUMBER: Leaf = ("number", "there")
@@ -59,7 +56,7 @@ _TO_RAISE = (
 )
 
 FIRST_NOISE = 10_000
-"""Number of the first noise used here: those below it were used to choose what is looked at."""
+"""Number of the first noise used here; lower ones chose the lines."""
 
 _MIDDLES = {UNIFORM_FAMILY: 0.5, GEOMETRIC: 0.0}
 """Around which standard draws become larger, of families without a centre."""
@@ -85,10 +82,10 @@ def _count_outcomes(
 
 
 def find_unequal_values(runs: PairRuns, claim: Guarantee, lower: float) -> Iterator[Finding]:
-    """Yield the line that decides a value which is more likely on one input than the claim allows.
+    """Yield a finding on the line that decides a value more likely on one input than allowed.
 
-    The value is of one leaf or of several leaves together. A second finding names the line that
-    asks for the noise, if that is in another function. Nothing if no value clearly is.
+    The value is at one place of the output, or at several together. A second finding names the line
+    that asks for the noise, if that is in another function. Nothing if no value clearly is.
     """
     leaves = dict.fromkeys(place for run in runs.all_runs() for place in run.leaves)
     reached = [place for place in leaves if place not in WHOLE and runs.lines_of(place)]
@@ -145,7 +142,10 @@ def find_unequal_values(runs: PairRuns, claim: Guarantee, lower: float) -> Itera
 
 
 def _has_few(runs: PairRuns, place: str) -> bool:
-    """Return whether a leaf has at most `MAX_VALUES` values, and each number twice on average."""
+    """Return whether an output has few values at a place, and its numbers come twice on average.
+
+    The limit is `MAX_VALUES` different values, in `LOOK_RUNS` runs on either input.
+    """
     values = [run.leaves.get(place, ABSENT) for run in runs.all_runs()]
     numbers = [value for value in values if isinstance(value, float)]
     return len({*values}) <= MAX_VALUES and 2 * len({*numbers}) <= len(numbers)
@@ -163,7 +163,7 @@ def _allowed_share(claim: Guarantee, seldom: int, many: int) -> float:
 def find_helpful_noise(
     runs: PairRuns, event: Callable[[Any], Any] | None, claim: Guarantee, lower: float
 ) -> Iterator[Finding]:
-    """Yield the line where four times the noise lowers an event's excess over the claim the most.
+    """Yield a finding on the line where four times the noise lowers an event's excess the most.
 
     The event is too likely on D; the excess is its probability there, less the largest one that the
     claim allows. `lower` is the proven loss. Nothing if more noise does not clearly help, or
@@ -250,10 +250,10 @@ def _measure_shares(
 
 
 def find_parting(runs: PairRuns) -> Iterator[Finding]:
-    """Trace runs, and yield the line that they reach exactly if the outputs on D and D' differ.
+    """Trace runs; yield a finding on the line that runs reach exactly if D and D' differ in output.
 
-    Nothing if no line is like that, if runs hardly ever or nearly always differ, or if a debugger
-    traces already.
+    Nothing without such a line, if runs hardly ever or nearly always differ, or if a debugger
+    traces.
     """
     reached: list[dict[Site, None]] = []  # in order
     differ: list[bool] = []

@@ -1,7 +1,6 @@
 """Noise that is missing, made of a seed, or shared by several numbers, so that it cancels out.
 
-A missing noise is blamed on the line that gives a variable the value of the output, which a trace
-of the run shows.
+Missing noise is blamed on the line that gives a variable the output's value, by a trace of the run.
 """
 
 from __future__ import annotations
@@ -44,26 +43,23 @@ from pytest_dp.running.generator_stand_ins import Site
 from pytest_dp.running.instrumented import Seeded
 
 CLEAR_ERRORS = 3.0
-"""Standard errors that chance does not explain. More: leaks are not named; fewer: chance is."""
+"""Standard errors that chance does not explain. More miss leaks."""
 
 MAX_COMPARED = 32
-"""How many numbers of an output are compared, of those that vary. More take longer; noise that only
-others share goes unnoticed."""
+"""Numbers of an output that are compared. Noise that only others share goes unnoticed."""
 
 RAISES = "raises "
 """The beginning of the text of a leaf that is an exception."""
 MAX_MEMBERS = 64
-"""Members of a variable that are compared. More take longer; with fewer, a draw in a list is not
-seen."""
+"""Members of a variable that are compared. With fewer, a draw in a list is missed."""
 MAX_LINES = 20_000
-"""Lines of a traced run. More take longer; with fewer, long mechanisms are not followed to their
-end."""
+"""Lines of a traced run. With fewer, long mechanisms are not followed to their end."""
 _RETURNED = "what it returns"
 """The name under which an observer of lines sees what a function returns."""
 
 
 def find_seeded_generators(runs: PairRuns) -> Iterator[Finding]:
-    """Yield the line of a generator that gets an equal seed in each run; nothing without any."""
+    """Yield a finding on a generator that gets an equal seed in each run; nothing without any."""
     here, there = runs.run_both(0)
     for generator in here.seeded:
         twin = next((other for other in there.seeded if other.stack == generator.stack), None)
@@ -108,7 +104,7 @@ def _format_seed(generator: Seeded) -> str:
 
 
 def find_missing_noise(runs: PairRuns, claim: Guarantee) -> Iterator[Finding]:
-    """Yield lines that assign leaves of the output without noise, on D, on D' or on both."""
+    """Yield findings on lines that assign values of the output without noise on D, D' or both."""
     texts = {
         place: text
         for place in runs.differing_places
@@ -158,10 +154,10 @@ def _noisy_sides(runs: PairRuns, place: str) -> list[int]:
 
 
 def _describe_constant(runs: PairRuns, place: str, claim: Guarantee) -> str:
-    """Describe the constant value of a leaf on one input or both; "" if it depends on draws.
+    """Describe the constant value at a place of the output, on one input or both; else return "".
 
-    Also "" if D and D' have equal constants, or if a constant on one input is as frequent on the
-    other one, which has noise, as the claim allows.
+    Also "" for equal constants on D and D'. A value with noise on one input only counts if it
+    differs from the constant of the other input more often than the claim allows.
     """
     noisy = _noisy_sides(runs, place)
     if len(noisy) == 2:
@@ -195,7 +191,7 @@ def _with_verb(leaf: str) -> str:
 
 
 def _describe_constant_number(runs: PairRuns, place: str) -> str:
-    """Describe a leaf that is a number in some runs only, but always the same one; else "".
+    """Describe a value that is a number in some runs only, but always the same; else return "".
 
     It is described if the numbers on D and D' differ.
     """
@@ -222,10 +218,10 @@ def _numbers_at(runs: PairRuns, side: int, place: str, count: int) -> list[float
 
 
 def _find_assigning_line(runs: PairRuns, place: str) -> Site | None:
-    """Run with traces, and return the last line that gives the leaf its value on both inputs.
+    """Run with traces; return the last line that gives the output its value at a place on D and D'.
 
-    If no line does so on both, return the line on D. A leaf with noise on one input only gets the
-    line that adds none. None if no line ran, or a debugger traces.
+    If no line does so on both, return the line on D. With noise on one input only, return the line
+    that adds none. None if no line ran, or a debugger traces.
     """
     lines = []
     for side in (0, 1):
@@ -252,7 +248,7 @@ def _find_assigning_line(runs: PairRuns, place: str) -> Site | None:
 
 
 def find_shared_noise(runs: PairRuns) -> Iterator[Finding]:
-    """Yield the line of draws that several numbers of the output share, so that noise cancels."""
+    """Yield a finding on draws that several numbers of the output share, so that noise cancels."""
     places = [
         place
         for place, value in runs.cached_run(0, 0).leaves.items()

@@ -93,9 +93,9 @@ class SideRun:
 
 
 def _read_leaves(output: Any) -> tuple[dict[str, Leaf], int | None]:
-    """Return the leaves of an output by place, and its length; None if it has no length.
+    """Return the values in an output by place, such as ``output[0]``, and its length or None.
 
-    Texts such as JSON are parsed. A text of several words gives a leaf for each number, and a leaf
+    Texts such as JSON are parsed. A text of several words gives a value for each number, and one
     for the words. Raises TooLong if there are more than `MAX_LEAVES`.
     """
     table = tabulate([output])
@@ -163,7 +163,7 @@ class PairRuns:
         return chain.from_iterable(map(self.run_both, range(LOOK_RUNS)))
 
     def values(self, side: int, place: str, count: int) -> list[Leaf]:
-        """Return the values of a leaf in `count` runs on an input, ABSENT where it is missing."""
+        """Return the output's values at a place in `count` runs; ABSENT where it is missing."""
         return [self.cached_run(side, noise).leaves.get(place, ABSENT) for noise in range(count)]
 
     @cached_property
@@ -177,7 +177,7 @@ class PairRuns:
 
     @cached_property
     def differing_places(self) -> tuple[str, ...]:
-        """Places of leaves that differ between D and D' on the same noise."""
+        """Places, such as ``output[0]``, whose values differ between D and D' on equal noise."""
         places: dict[str, None] = {}  # in order
         for noise in range(LOOK_RUNS):
             here, there = (run.leaves for run in self.run_both(noise))
@@ -188,7 +188,7 @@ class PairRuns:
 
     @cached_property
     def lines(self) -> tuple[Site, ...]:
-        """The first lines that draw, in order."""
+        """The first lines that draw, in order; at most half of `LOOK_RUNS`."""
         lines = dict.fromkeys(place_of(draw.stack) for run in self.all_runs() for draw in run.draws)
         return tuple(lines)[: LOOK_RUNS // 2]
 
@@ -197,11 +197,11 @@ class PairRuns:
         return next(draw for run in self.all_runs() for draw in run.draws_at(line))
 
     def lines_of(self, place: str) -> frozenset[Site]:
-        """Return the lines whose draws change the leaf at a place, on either input."""
+        """Return the lines whose draws change the value at a place, on either input."""
         return self.lines_on(0, place) | self.lines_on(1, place)
 
     def lines_on(self, side: int, place: str) -> frozenset[Site]:
-        """Return the lines whose draws change a leaf on one input."""
+        """Return the lines whose draws change the value at a place on one input."""
         return frozenset(self._reaching.get((side, place), ()))
 
     @cached_property
@@ -228,7 +228,7 @@ def place_of(stack: tuple[Site, ...]) -> Site:
 
 
 def differ(one: Leaf | None, other: Leaf | None, relative: float = ROUNDING) -> bool:
-    """Return whether leaves are further apart than rounding can make them; NaN equals NaN."""
+    """Return whether two values differ by more than a `relative` error; NaN equals NaN."""
     if isinstance(one, float) and isinstance(other, float):
         if one == other or (np.isnan(one) and np.isnan(other)):
             return False
@@ -237,7 +237,7 @@ def differ(one: Leaf | None, other: Leaf | None, relative: float = ROUNDING) -> 
 
 
 def changed_leaves(one: SideRun, other: SideRun) -> set[str]:
-    """Return the places of leaves that are not exactly the same."""
+    """Return the places, such as ``output[0]``, at which two outputs are not exactly equal."""
     places = one.leaves.keys() | other.leaves.keys()
     return {p for p in places if differ(one.leaves.get(p), other.leaves.get(p), 0.0)}
 
@@ -334,7 +334,7 @@ OTHER_NOISE = (
 
 
 def find_caller(stack: Sequence[Site], loss: float) -> Iterator[Finding]:
-    """Yield the project's line that asks for the noise which a line of another function draws.
+    """Yield a finding on the line that asks for noise which a line of another function draws.
 
     Nothing if no other line of the project is on the stack.
     """

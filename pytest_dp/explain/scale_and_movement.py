@@ -1,9 +1,8 @@
 """Scale against movement: noise that is too small for the differences that it has to hide.
 
 If draws on D' can be moved so that the output equals that on D, the moves bound the loss
-(`pytest_dp.oracles.alignment`). The bound also says how much more noise is enough, on every pair of
-a claim. If no such moves are found, the standard deviation of a number is compared with the
-distance by which it always moves.
+(`pytest_dp.oracles.alignment`), and how much more noise is enough. Otherwise, the standard
+deviation of a number is compared with the distance by which it always moves.
 """
 
 from __future__ import annotations
@@ -43,25 +42,22 @@ from pytest_dp.running.generator_stand_ins import CannotInstrument, Site
 from pytest_dp.running.laws import LAPLACE, NORMAL, Law
 
 MIN_TOO_SMALL = 1.25
-"""How many times too small the noise of an output is, at least, to be named. Larger: leaks are not
-named; smaller: chance is."""
+"""How many times too small noise has to be, to be named. With less, chance is."""
 ROUNDING = 1e-9
 """Relative error of a parameter. Smaller: rounding makes what is enough too little."""
 
 MAX_PAIRS = 400
 """Pairs that are replayed. Claims of more pairs get no number; each takes some twenty runs."""
 ADVICE_REPLAYS = 4
-"""Replays of each pair that advice covers, in both directions. With fewer, a move that only some
-runs show is missed more often, so that the number is too small."""
+"""Replays of each pair that advice covers. With fewer, rare moves are missed: the number is too
+small."""
 MAX_TIMES = 1e9
 """How much more noise is advised. More is no advice: answers are noise alone by then."""
 LOSS_ERROR = 1e-6
-"""Relative error of a loss or a probability. Smaller: rounding makes what is equal to the claim
-more."""
+"""Relative error of a loss or a probability. With less, rounding exceeds the claim."""
 
 REPLAYS = 60
-"""Replays of the counterexample's pair, in both directions. With fewer, moves that only undo the
-difference on the paths of most runs are told."""
+"""Replays of the counterexample's pair. With fewer, moves that fail on rare paths are told."""
 THRESHOLDS = np.linspace(-12.0, 12.0, 241)
 """In scales, between which outputs are told apart under notions that have no formula."""
 
@@ -69,10 +65,11 @@ THRESHOLDS = np.linspace(-12.0, 12.0, 241)
 def compare_with_movement(
     runs: PairRuns, claim: Guarantee, lower: float, pairs: Sequence[tuple[Any, Any]]
 ) -> Iterator[Finding]:
-    """Yield the line whose draws lose the most, if the moves of all draws lose more than claimed.
+    """Yield a finding on the line whose draws lose the most, if all moves lose more than claimed.
 
-    Nothing without such moves, or if they lose less than the proven `lower`: then some noise is not
-    seen. A second finding names the line that asks for the noise, if that is in another function.
+    Moves of the draws on D' undo the difference to D. Nothing without such moves, or if they lose
+    less than the proven `lower`: then some noise is not seen. A second finding names the line that
+    asks for the noise, if that is in another function.
     """
     try:
         found = align(runs.call, runs.pair, lambda _: False, REPLAYS, runs.deadline)
@@ -138,8 +135,8 @@ def _distance(value: float) -> str:
 def loss_above_claim(bound: LossBound, claim: Guarantee, lower: float) -> tuple[float, str] | None:
     """Return a bound on the loss as a number, in the claim's parameter, and a sentence on it.
 
-    None if it is not above the claim, or below the proven `lower`. The number is infinite without
-    any bound.
+    None if it is not above the claim, or below the proven `lower`. The number is infinite without a
+    bound; notions without a formula get a lower bound.
     """
     try:
         value = bound.parameter_of(claim)
@@ -164,7 +161,7 @@ _WHY_UNBOUNDED = {
 def _bound_by_tails(bound: LossBound, claim: Guarantee) -> float:
     """Return a lower bound in the claim's parameter, by the tails of one draw with such a loss.
 
-    0 if the loss has a pure and a Gaussian part; infinite if it is.
+    0 if the loss has both a pure and a Gaussian part, infinite for an infinite loss.
     """
     if bound.pure and bound.mu:
         return 0.0
@@ -178,9 +175,9 @@ def _bound_by_tails(bound: LossBound, claim: Guarantee) -> float:
 
 
 def measure_noise(runs: PairRuns, claim: Guarantee, lower: float) -> Iterator[Finding]:
-    """Yield the line of a number whose standard deviation is too small for how far it moves.
+    """Yield a finding on a number whose standard deviation is too small for how far it moves.
 
-    For claims of eps without delta; nothing if no number's is.
+    Nothing if there is none, and for other claims than eps without delta.
     """
     for place in runs.differing_places if claim.parameter == "eps" and not claim.delta else ():
         lines = runs.lines_of(place)

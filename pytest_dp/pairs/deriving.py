@@ -31,29 +31,21 @@ from pytest_dp.pairs.large import (
 from pytest_dp.pairs.resolving import refuse_unfit_examples
 
 LARGE_EXAMPLE = 64
-"""Records from which an example is large, so that pairs are of parts of it as well. Larger and
-smaller: other pairs come first."""
+"""Records from which pairs are made of parts of an example too. Fewer: whole ones come late."""
 PAIRS_OF_LARGE = 12
-"""Pairs of large examples that come first, of parts of them and of all in turn. More share the
-samples, and are slow; fewer may miss the one that leaks."""
+"""Pairs of large examples that come first. More are slow; fewer may miss the one that leaks."""
 MAX_FAILURES = 64
-"""Pairs in a row that may be outside of the claim. More take longer; fewer: the next one inside is
-not found."""
+"""Pairs in a row that may be outside of the claim. With fewer, later ones inside are missed."""
 FIRST_PAIRS = 64
-"""Pairs that come first, where there are many. More share the samples; fewer may miss the one that
-leaks."""
+"""Pairs that come first. More share the samples; fewer may miss the one that leaks."""
 MAX_LEFT_OUT = 24
-"""How many records of an example are left out in turn, those of extreme values first. More make
-more pairs, by their square, each of a copy of the example."""
+"""Records of an example that are left out in turn. More make more pairs, by their square."""
 MAX_COPIED = 100_000
-"""How many records these copies have together, about. With more, an audit of a large example
-starts late."""
+"""Records of all these copies. With more, an audit of a large example starts late."""
 MAX_WHOLE_ROWS = 2_000_000
-"""Rows of all pairs of whole large examples that are tried in any case. With more, they take more
-memory; with fewer, an audit begins with fewer pairs."""
+"""Rows of all pairs of whole large examples that come first. More take more memory."""
 FURTHER_WHOLES = 4
-"""How many times as many pairs of whole large examples a search may propose. More take more memory,
-which holds each input twice."""
+"""How many times as many such pairs a search may propose. More take more memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +61,9 @@ class Derived:
     bounds: Bounds = EVERYTHING
     """Says which inputs are inside the claim."""
     examples: Sequence[Any] | None = None
-    """Of large examples the rows that stand for all, for searches to begin with; else None."""
+    """Of large examples the rows that searches begin with, [] if pairs are whole; else None."""
     wholes: Iterator[Pair] = field(default_factory=lambda: iter(()))
-    """Each large example beside itself without one of these rows, or all of one unit."""
+    """Each large example paired with itself without one of these rows, or one unit."""
 
 
 def derive_pairs(examples: Sequence[Any], relation: OfRecords) -> Derived:

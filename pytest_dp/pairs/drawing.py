@@ -1,10 +1,9 @@
-"""Draws from Hypothesis strategies, and the same values again of edited choices.
+"""Draws from Hypothesis strategies, and values that a strategy makes of edited choices.
 
 A strategy makes a value from a sequence of choices: integers, floats, booleans, texts, bytes. Only
-public functions of Hypothesis are used. ``fuzz_one_input`` makes a value of random bytes; as that
-test fails, Hypothesis saves the choices in the database of the test, which is one in memory.
-`Phase.reuse` makes values of the choices in a database: of edited ones, values that the strategy
-yields too. Choices that it does not allow where they stand become its simplest ones.
+public functions of Hypothesis are used: ``fuzz_one_input`` makes a value of random bytes, and, as
+that test fails, saves its choices in a database in memory; `Phase.reuse` makes values of the
+choices in a database.
 """
 
 from __future__ import annotations
@@ -35,29 +34,24 @@ from hypothesis.database import ExampleDatabase, choices_from_bytes, choices_to_
 from pytest_dp.pairs.edits import Choices, DrawnValue, corners, cuts
 
 MAX_DRAWS = 1_000
-"""Draws in a row of which none is of use. More take longer; fewer: what is rare is not found."""
+"""Draws in a row of which none is of use. With fewer, what is rare is not found."""
 MAX_POOL_RECORDS = 100_000
-"""Records of all datasets that are drawn to choose from. More take longer; fewer: large datasets
-are drawn less often."""
+"""Records of all datasets that are drawn to choose from. With fewer, few are large."""
 
 T = TypeVar("T")
 
 BUFFERS = (2_048, 65_536)
-"""Bytes that a value is made of: the former until many draws in a row give nothing. With fewer,
-strategies of long values yield none; more take longer to make."""
+"""Bytes that a value is made of, at first and after many draws in vain. Few make no long values."""
 DRAWS_IN_VAIN = 20
 """Draws in a row that give nothing, after which more bytes are tried."""
 BATCH = 24
 """Values that are drawn at a time. More take longer until the first one is there."""
 PADDING = (0,) * 64
-"""Choices behind edited ones, which become the simplest that the strategy allows. With fewer,
-Hypothesis makes up others."""
+"""Choices behind edited ones, which become the simplest. With fewer, Hypothesis makes up others."""
 MAX_PLACES = 2
-"""Whole numbers of a value, and floats, of which the ends of their ranges are looked for. With
-fewer, the ends of other columns are drawn by chance alone."""
+"""Integers, and floats, whose ranges are looked for. With fewer, ends of others come by chance."""
 MAX_POWER, MIN_POWER = 60, -20
-"""Powers of two between which a search for the end of a range takes its steps. Ranges beyond the
-larger one have no end; with fewer small ones, ends of floats are missed by more."""
+"""Powers of two of the steps to the end of a range. Longer ranges count as without end."""
 CONSTANT_SHARE = 0.1
 """Share of choices that become a constant where one is allowed."""
 

@@ -1,9 +1,8 @@
-"""Ways to change the choices that a dataset was made of, so that a neighbour may come of it.
+"""Edits of the choices that a dataset was made of, which may give a neighbour.
 
-Whatever a strategy asks of its datasets (records that are sorted, or different, or have a fixed
-sum), a value that it makes of edited choices is one of its own. Which choices belong to one record
-is guessed, by how their types repeat. Which edits give a neighbour is not known before: they are
-tried, and the relation decides.
+A value made of edited choices is one of the strategy's, whatever its datasets have in common
+(sorted or different records, a fixed sum). Which choices belong to one record is guessed by how
+their types repeat. The relation decides which edits give a neighbour.
 """
 
 from __future__ import annotations
@@ -128,10 +127,10 @@ def _without_end(choices: Sequence[Any], members: list[Member]) -> list[Member]:
 class Edits:
     """Random edits of the choices that made a value; each method yields edited choices, maybe none.
 
-    The donor is another value of the strategy, which gives parts. With `units`, members (records)
+    The donor is another value of the strategy, which gives records. With `units`, members (records)
     that agree in a choice, such as rows of a user, are edited together. Where a choice may hold the
-    number of records, a version with that number adapted comes first. The strategy may not allow an
-    edit.
+    number of records, a version with that number adapted comes first. The strategy may reject
+    edits.
     """
 
     def __init__(
@@ -190,9 +189,9 @@ class Edits:
         yield tuple(choices)
 
     def _respell(self, text: str, letters: str) -> list[str]:
-        """Return texts with one of the `letters` put into a text, or a letter replaced or left out.
+        """Return texts with a letter left out, added or changed at a random place; maybe none.
 
-        The place is random. Empty if there are no letters at all.
+        New letters are among `letters`.
         """
         at = self._pick(len(text) + 1)
         texts = [text[:at] + text[at + 1 :]] if text else []
@@ -242,10 +241,7 @@ class Edits:
         return [m for m in members if _choices(made, m)[at : at + 1] == choices[at : at + 1]]
 
     def _new_choices_at(self, come: Sequence[Member], at: Member) -> dict[int, list[Any]]:
-        """Return the donor's choices of the members `come`, by the position before which they go.
-
-        They go in front of the member `at`, column by column.
-        """
+        """Return the donor's choices of members `come`, by the position before which they go."""
         theirs = self._donor.choices
         return {
             start: [choice for new in come for choice in theirs[new[n][0] : new[n][1]]]

@@ -1,10 +1,8 @@
-"""Datasets inside a claim by its examples, and beyond them.
+"""Datasets inside a claim by its examples, and outside of it.
 
-Inside are datasets of the examples' records, none more often than some example has it and in an
-order that the examples have, as records may be unique and data may be sorted; what holds within
-each example (`regularities`) holds of them; and a unit has all rows that it has in some example, or
-none. All else may be something that the mechanism need not take: a value between or outside of
-those in the examples, or a record whose values never came together.
+Inside are datasets of the examples' records, none more often than in an example, in an order of the
+examples; what holds within each example (`regularities`) has to hold, and a unit has all rows that
+it has in some example, or none. A mechanism need not take other datasets.
 """
 
 from __future__ import annotations
@@ -27,8 +25,7 @@ from pytest_dp.data.types import type_of
 from pytest_dp.pairs import regularities
 
 MAX_DEPTH = 5
-"""Levels of records in which values are looked for. More take longer; fewer: inner values are not
-changed."""
+"""Levels of records in which values are looked for. With fewer, inner ones stay."""
 
 
 class Bounds:
@@ -147,10 +144,7 @@ class Examples(Bounds):
         return self.beyond(pair) if is_unlike else ""
 
     def _describe_fault(self, data: Any) -> str:
-        """Return in words what of an input no example has; "" if it is inside the claim.
-
-        Inputs that are no datasets are outside.
-        """
+        """Return in words why an input is outside of the claim; "" if it is inside."""
         if not kind_of(data):
             return f"{describe(data, 40)}, which is not a dataset"
         entries = self._read(records_of(data))
@@ -288,7 +282,7 @@ class Examples(Bounds):
     def _is_id(self, columns: regularities.Key) -> bool:
         """Return whether a single key column looks like an id: by its name, or as the first column.
 
-        The first column counts if it holds texts only, or more than two whole numbers in a row.
+        The first counts if it holds only texts, or more than two consecutive whole numbers.
         """
         name, *others = columns
         if others or _is_named_id(name) or name != next(iter(self._columns)):

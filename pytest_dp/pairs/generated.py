@@ -1,8 +1,8 @@
 """Pairs of neighbouring inputs from Hypothesis strategies: corner cases first, then ever more.
 
-A pair is drawn as a whole, with the parameters that are drawn beside it, so that it can be drawn
-again, and made smaller, as one. Smaller ones are made of fewer choices and of simpler ones; what D
-and D' have in common is left out, or simplified, in both at once, so that they stay neighbours.
+A pair is drawn and made smaller as a whole, with its parameters. Smaller pairs are made of fewer
+and simpler choices; those that D and D' have in common change in both, so that D and D' stay
+neighbours.
 """
 
 from __future__ import annotations
@@ -28,27 +28,21 @@ from pytest_dp.pairs.edits import Choices, DrawnValue
 from pytest_dp.pairs.pair_strategies import NO_PAIR, Pairs, Parts, next_draw
 
 POOL = 200
-"""Datasets that are drawn from a strategy to choose from. More take longer; fewer may miss what
-leaks."""
+"""Datasets that are drawn from a strategy to choose from. Fewer may miss what leaks."""
 MAX_REJECTED = 1.25
-"""Draws for each dataset that is needed, where neighbours are rejected. More take longer; fewer:
-pools are small."""
+"""Draws for each dataset that is needed. With fewer, pools are small."""
 MAX_CORNERS = 18
-"""Records of a strategy's ends that pairs are made of. More share the samples; fewer may miss the
-one that leaks."""
+"""Corner cases that come first. More share the samples; fewer may miss the one that leaks."""
 MIN_FIRST = 24
-"""Pairs that are drawn before bets, at least. More take longer; fewer may miss the one that
-leaks."""
+"""Pairs that are drawn before bets, at least. Fewer may miss the one that leaks."""
 MAX_VALUES = 16
-"""Values of a field that are all tried. More share the samples; fewer may miss the one that
-leaks."""
+"""Values of a field that are all tried. More share the samples; fewer may miss a leak."""
 
 Remake = Callable[[Sequence[Parts]], Sequence[DrawnValue | None]]
 """Makes a value of each of several sequences of choices; None where the strategy rejects it."""
 
 MAX_WIDTH = 12
-"""Choices that are left out at once, beside halves, quarters and so on. With fewer, wide records
-stay."""
+"""Choices that are left out at once, beside halves and so on. With fewer, wide records stay."""
 CANDIDATES = 12
 """Candidates that are made at a time. More make some in vain, once a smaller one is found."""
 
@@ -112,7 +106,7 @@ class Generated:
 
     @property
     def pool(self) -> tuple[Pair, ...]:
-        """Pairs that were drawn beside `pairs`, and not proposed yet."""
+        """Pairs that were drawn, but are not in `pairs` and were not proposed yet."""
         return tuple(self._waiting)
 
     def propose(self) -> Iterable[Pair]:
@@ -300,10 +294,7 @@ def _simpler_parts(parts: Parts) -> Iterator[Parts]:
 
 
 def _shorter_sides(d1: Choices, d2: Choices, *params: Choices) -> Iterator[Parts]:
-    """Yield D and D' both without their last choices, then one whole and the other without some.
-
-    The parameters stay unchanged.
-    """
+    """Yield D and D' both without their last choices, then one whole and the other without some."""
     for width in _widths(min(len(d1), len(d2))):
         yield (d1[:-width], d2[:-width], *params)
     for part in (d1, d2):

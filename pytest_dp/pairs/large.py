@@ -23,16 +23,13 @@ from pytest_dp.data.types import Kind, type_of
 from pytest_dp.data.units import Step, group_by_unit, owners
 
 LARGE_ROWS = 2_000
-"""Rows of an example beyond which some of them stand for all. With more, the first pair comes
-later."""
+"""Rows of an example from which some stand for all. With more, the first pair comes later."""
 KEPT_ROWS = 1_000
-"""Rows that are kept of a large one. With fewer, what few rows have is seen in none; with more,
-the first pair comes later."""
+"""Rows that are kept of a large example. With fewer, what few rows have is seen in none."""
 MAX_REPRESENTATIVE = KEPT_ROWS // 2
 """Rows that are kept for their values; the others are random."""
 MAX_LOOKED = 100_000
-"""Rows whose values are read. With more, datasets of millions of rows take longer; with fewer,
-extremes of these are missed."""
+"""Rows whose values are read. With fewer, extremes of larger datasets are missed."""
 MAX_COLUMNS = 32
 """Columns whose values are read. With more, wide datasets take longer."""
 SEED = 0

@@ -1,8 +1,8 @@
-"""How far one record moves the answer, in units of the loss that the noise leaves.
+"""Estimates of how far one record moves the answer, as the loss that the noise leaves.
 
-From runs with fixed draws on both inputs, with two assumptions: an output is a sum of its noiseless
-value and of noise, and what decides a branch in one run decides it in the same way in others. So a
-movement is an estimate, by which pairs of inputs are chosen; it decides no verdict.
+They come from runs with fixed draws on both inputs, and assume that an output is a noiseless value
+plus noise, and that branches are decided alike in all runs. Pairs are chosen by them; verdicts are
+not.
 """
 
 from __future__ import annotations
@@ -18,14 +18,11 @@ from pytest_dp.pairs.noiseless import AWAY, CENTRE, GeneratorCall, NoiselessRun,
 from pytest_dp.pairs.sources import Movement
 
 MAX_PROBED = 24
-"""Single draws that are moved one by one, to see which numbers they reach. Each takes up to four
-runs for each form of output; beyond, numbers are compared with their spread over a few runs."""
+"""Single draws that are moved one by one, in up to four runs each. More draws: spreads count."""
 SPREAD_RUNS = 6
-"""Runs at other points, which show what noise changes. With fewer, a category that noise decides
-seldom is taken for one that it never changes."""
+"""Runs that show what noise changes. With fewer, what it changes seldom counts as constant."""
 STEPS = (1.0, -1.0, 6.0, -6.0)
-"""How far a draw is moved, in scales, until a number changes. Small steps stay below what clamps
-cut off; large ones get past what rounding takes away."""
+"""How far a draw is moved, in scales, until a number changes. Clamps hide large, rounding small."""
 SAME = 1e-9
 """Relative difference that counts as rounding. Larger values overlook small leaks."""
 NOT_EXPLAINED = 1e-6
@@ -249,7 +246,7 @@ def _are_of_one_form(run: NoiselessRun, other: NoiselessRun) -> bool:
 
 
 LOCATED = frozenset(["laplace", "normal", "logistic", "gumbel"])
-"""Families of noise on the whole line: a shift of the draw makes up for a move of the answer."""
+"""Families of noise on the whole line, of which shifts can undo a move of the answer."""
 
 
 def _is_located(drawn: GeneratorCall) -> bool:

@@ -1,8 +1,7 @@
 """Runs in which each draw gives a fixed value: the centre of its law, or a point away from it.
 
-The fixed values are the same on every input, so what differs between two runs is due to the inputs.
-Outputs are taken apart as for events, so that what an event can tell counts here, too: types,
-names, the order of keys. Numbers in texts are numbers.
+As these values are the same on every input, runs differ by their inputs alone. Whatever an event
+can tell counts: numbers (also in texts), types, names, the order of keys.
 """
 
 from __future__ import annotations
@@ -50,25 +49,22 @@ from pytest_dp.running.laws import (
 )
 
 MAX_DRAWS = 10_000
-"""Draws of one run. A loop that waits for a draw to change, as rejection sampling does, never ends
-with constant draws: beyond this number the run is given up."""
+"""Draws of one run, after which it is given up: with fixed draws, some loops never end."""
 MAX_ENDLESS = 3
 """Runs at one point that draw without end, after which none is made there."""
 GOLDEN, SILVER = 0.6180339887498949, 0.41421356237309515
-"""Fractions of which no two multiples coincide, by which draws away from the centre differ."""
+"""Fractions whose multiples differ, by which draws away from the centre differ."""
 FAR_POINTS = 100
 """Points from here on are up to six times as far from the centre: noise that rarely comes."""
 CENTRE, AWAY = 0, 1
-"""The two points at which runs are made: each draw at its centre, and each draw away from it."""
+"""The points at which runs are made: each draw at its centre, and away from it."""
 
 
 UNSEEN_CHECKED_EVERY = 50
-"""Runs between two looks whether compiled code drew without asking. The first run is looked at;
-what draws so in other runs alone is noticed later the larger this is."""
+"""Runs between checks whether compiled code drew. With more, it is noticed later."""
 
 MAX_LEAVES = 10_000
-"""Leaves of one output that are read. Larger outputs are cut off there, so that a leaf beyond is
-not seen to move."""
+"""Leaves of one output that are read. Those behind are not seen to move."""
 _NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?(?![\w.])")
 """A number in a text, which stands by itself."""
 
@@ -338,7 +334,7 @@ def read_output(output: Any) -> OutputReading:
 
 
 class _Reader:
-    """Collects the leaves of one output."""
+    """A collector of the values in one output."""
 
     def __init__(self, form: list[Any]) -> None:
         self.form = form

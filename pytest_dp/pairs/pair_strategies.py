@@ -1,8 +1,7 @@
 """How pairs are drawn: of strategies of pairs, of given ones, and as neighbours by edited choices.
 
-What a strategy cannot yield is no part of the promise, and that goes for D and D' alike. Whether it
-can yield D' is never guessed: D' is drawn too, from edited choices. Only what the claim makes
-itself may be something else: neighbours that a function yields, and null records.
+The promise covers only D and D' that the strategy can yield, so D' is drawn too, from edited
+choices. Exceptions are what the claim makes itself: neighbours by a function, and null records.
 """
 
 from __future__ import annotations
@@ -45,8 +44,7 @@ BATCH = 24
 EDITS = 6
 """Edits of each dataset. More make pairs cheaper, and datasets fewer."""
 MAX_RECORDS = 256
-"""Records of another dataset that are put into a neighbour. More take longer; fewer may miss the
-one that leaks."""
+"""Records of another dataset that are put into a neighbour. Fewer may miss a leak."""
 MAX_NEIGHBOURS = 24
 """Neighbours of a dataset that one is chosen from. More take longer; fewer are much alike."""
 MAX_LENGTH = 1_000_000
@@ -84,10 +82,7 @@ class Pairs:
         return replace(self, strategy=st.builds(joined, self.strategy, *params.values()))
 
     def draw_values(self, seed: int, constants: Sequence[Any] = ()) -> Iterator[DrawnValue | None]:
-        """Yield pairs without end, each with its `Parts` as choices; None for rejected draws.
-
-        Raises whatever the strategy raises.
-        """
+        """Yield pairs without end, each with its `Parts` as choices; None for rejected draws."""
         for one in draw_values(self.strategy, seed, constants):
             yield one and DrawnValue(one.value, (one.choices,) if one.choices else ())
 
@@ -114,10 +109,7 @@ class EditedPairs(Pairs):
         return st.tuples(*names.values()).map(lambda values: dict(zip(names, values, strict=True)))
 
     def draw_values(self, seed: int, constants: Sequence[Any] = ()) -> Iterator[DrawnValue | None]:
-        """Yield pairs without end, of a few datasets in turn; None for draws without a pair.
-
-        Raises whatever the strategy raises.
-        """
+        """Yield pairs without end, of a few datasets in turn; None for draws without a pair."""
         assert self.relation is not None
         random = Random(seed)
         values: Iterator[DrawnValue | None] = repeat(DrawnValue({}))
@@ -223,7 +215,7 @@ def _random_edits(
 ) -> Iterator[Choices]:
     """Yield edited choices that may make a neighbour of the first of two values, each once.
 
-    The second value is the donor; with `units`, records of one unit are edited together.
+    With `units`, records of one unit are edited together.
     """
     seen = {repr(drawn[0].choices)}
     names: tuple[str, ...] = ("drop", "add", "swap", "change", "move")
@@ -303,7 +295,7 @@ def draw_neighbours(
     *,
     new_records: bool = True,
 ) -> Pair:
-    """Draw a dataset and one of its first neighbours; reject the draw if it has none.
+    """Draw a dataset and one of its first `MAX_NEIGHBOURS` neighbours; reject it if it has none.
 
     New records come from another dataset, unless `new_records` is False.
     """

@@ -1,8 +1,7 @@
-"""Properties of each example that a dataset made of records of several need not have.
+"""Properties that each example has, and a dataset made of several examples' records need not have.
 
-A file holds one week, rows have one length, a day comes once for each user, events of an hour are
-in the order of their minutes: a mechanism may rely on it. Nothing here looks for more than two
-columns at a time, but for orders.
+A mechanism may rely on them: a file holds one week, rows have one length, a day comes once for each
+user, events are in the order of time.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from itertools import combinations, pairwise
 from typing import Any
 
 MAX_FIELDS = 8
-"""Fields of which two are compared. More take longer; fewer: what they have in common is missed."""
+"""Fields of which two are compared. With fewer, what others have in common is missed."""
 MAX_ORDERS = 3
 """Fields by which records are in order. More take longer; fewer: an order is missed."""
 

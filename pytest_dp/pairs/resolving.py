@@ -21,8 +21,7 @@ from pytest_dp.data.relations import AddRemoveOne, OfRecords, Pair, Relation
 from pytest_dp.declaration import Queries, Values
 
 MAX_DATASETS = 64
-"""Datasets of a function that yields them. More share the samples; fewer may miss the one that
-leaks."""
+"""Datasets taken of a generator. More share the samples; fewer may miss a leak."""
 MAX_SUGGESTIONS = 3
 """Names that an error suggests. More hide the right one."""
 
@@ -30,9 +29,8 @@ MAX_SUGGESTIONS = 3
 def resolve(given: Any, root: Path | None, notes: list[str]) -> Any:
     """Return the inputs of a claim: a strategy, `queries`, `values` or examples.
 
-    A name is looked up, a function called, and a generator read; appends to `notes` if a generator
-    is cut off. Raises ClaimError if a name is not found, a function raises, or the result is of
-    another type.
+    A name is looked up, a function called, a generator read; appends to `notes` if one is cut off.
+    Raises ClaimError for a name that is not found, a function that raises, and other types.
     """
     returns = "queries(...), values([...]) or a list of example datasets, or yields these"
     name = _name_of(given)
@@ -51,9 +49,8 @@ def resolve(given: Any, root: Path | None, notes: list[str]) -> Any:
 def resolve_pairs(given: Any, root: Path | None, notes: list[str]) -> Any:
     """Return the pairs of a claim: a strategy, or a tuple of pairs of two inputs each.
 
-    A name is looked up, a function called, and a generator read; appends to `notes` if a generator
-    is cut off. Raises ClaimError if a name is not found, a function raises, or the result is no
-    pairs.
+    A name is looked up, a function called, a generator read; appends to `notes` if one is cut off.
+    Raises ClaimError for a name that is not found, a function that raises, and other types.
     """
     if isinstance(given, tuple) or is_strategy(given):  # read when the claim was
         return given
@@ -80,10 +77,9 @@ def resolve_data(given: Any, root: Path | None) -> Any:
 
 
 def stated_pair(where: str, d1: Any, d2: Any, relation: Relation | None) -> Pair:
-    """Return a pair that the claim states at the place `where`.
+    """Return a pair that the claim states at the place `where`; ClaimError for no neighbours.
 
-    Without a relation, any two different inputs are a pair. Raises ClaimError for equal inputs, and
-    for inputs that are not neighbours.
+    Without a relation, any two different inputs are a pair.
     """
     pair = Pair(d1, d2) if relation is None else relation.between(d1, d2)
     if isinstance(pair, Pair) and isinstance(relation, OfRecords):  # and so other records
@@ -189,7 +185,7 @@ def _refuse_strategies(given: Any, name: str) -> None:
 def _look_up(name: str, root: Path | None, keyword: str) -> Any:
     """Import the module of a name, ``"module:attribute"``, and return the attribute.
 
-    Raises ClaimError if the name has another form, or module or attribute cannot be had.
+    Raises ClaimError for a name of another form, and if module or attribute is not found.
     """
     module, colon, path = name.partition(":")
     if not colon or not all(part.isidentifier() for part in f"{module}.{path}".split(".")):
@@ -216,7 +212,7 @@ def _look_up(name: str, root: Path | None, keyword: str) -> Any:
 def _load_module(module: str, name: str, root: Path | None) -> Any:
     """Import and return a module; if it is not found, append `root` to ``sys.path`` and try again.
 
-    A file in `root` is run as the module if that fails too. Raises ClaimError without any.
+    At last, a file in `root` is run as the module. Raises ClaimError if all that fails.
     """
     loaded = _import_module(module, name)
     if loaded is None and root is not None and str(root) not in sys.path:

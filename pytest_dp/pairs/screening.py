@@ -27,28 +27,21 @@ from pytest_dp.running.calling import Call
 from pytest_dp.running.deadline import Deadline, OutOfTime
 
 SLOW_TIMES = 2.0
-"""How many times the time for a screening the runs may take on the processor before it ends early,
-and to make the pairs. With more, slow mechanisms have less time for bets; with less, others end
-early on a busy machine."""
+"""How many times its time a screening may compute before it ends early. With more, bets of slow
+mechanisms have less time."""
 HANGING_TIMES = 4.0
-"""How many times the time for a screening one batch of pairs may last on the clock. Only a
-mechanism that hangs on some pair should ever take as long."""
+"""How many times the time for a screening one batch of pairs may last on the clock."""
 MAX_REFINED = 16
-"""Kinds of movement of which the largest pair is run twice as often, to see how large its noise is
-on either input."""
+"""Kinds of movement whose largest pair is run twice, to see how large its noise is."""
 INPUTS_KEPT = 4
-"""Inputs whose runs are kept for the next pairs: two kinds of pairs in turn share one each, such as
-the whole example, and the empty one."""
+"""Inputs whose runs are kept: two kinds of pairs in turn share one each."""
 FEWEST_PAIRS = 256
-"""Pairs that are screened at least, also where the answer moves far enough on one of the first.
-With more, a violation that is soon found takes longer where pairs are dear to make, such as data
-frames of a strategy; with fewer, less is known of how far the answer moves at most."""
+"""Pairs that are screened at least. With more, a violation that is soon found takes longer; with
+fewer, less is known of how far the answer moves."""
 MAX_LEFT_OUT_KINDS = 300
-"""Rows that stand for all of an example: of each, the example without it and the row alone are
-tried. With fewer, a rare value may never be left out."""
+"""Rows that are left out, or stand alone. With fewer, a rare value may never be."""
 MAX_SUBSET = 24
-"""Units of a random part of an example. Longer parts take longer to make, and reach thresholds that
-shorter ones do not."""
+"""Units of a random part of an example. Shorter parts do not reach thresholds."""
 
 Group = tuple[int, ...]
 """Positions of the rows of one unit, or of one row."""
@@ -155,7 +148,7 @@ class Screening:
         return batch
 
     def _in_place(self) -> AbstractContextManager[None]:
-        """Answer draws with fixed values inside, for the runs of one batch at most."""
+        """Answer draws inside with fixed values; raise OutOfTime if one batch takes too long."""
         return self._runner.in_place(Deadline(HANGING_TIMES * self._seconds))
 
     def find_unreached_lines(self, inputs: Iterable[Any], fixed: Iterable[str]) -> list[Line]:
@@ -204,17 +197,15 @@ class Screening:
 
 
 BATCH_PAIRS, BATCH_RECORDS = 32, 50_000
-"""Pairs, and records in them, that are made before the mechanism runs on them. More take more
-memory; fewer put draws in and out of place more often."""
+"""Pairs, and their records, that are made before they are run. More take more memory."""
 NOISE_RUNS = 100
-"""Runs with draws at other points, by which code is reached that noise opens. With fewer, code that
-large noise alone opens is said to have never run."""
+"""Runs with other noise. With fewer, code that large noise alone reaches counts as unreached."""
 FAILED_IN_VAIN = 20
 """Pairs without a run, and none with one, after which a screening ends."""
 
 
 def _batches(pairs: Iterator[Pair]) -> Iterator[list[Pair]]:
-    """Yield the pairs in lists of at most `BATCH_PAIRS`, with some `BATCH_RECORDS` in each."""
+    """Yield lists of up to `BATCH_PAIRS` pairs; a list also ends at `BATCH_RECORDS` records."""
     batch: list[Pair] = []
     records = 0
     for pair in pairs:
@@ -233,7 +224,7 @@ def rank_moves(moved: Iterable[Moved]) -> list[Moved]:
 
 
 def can_take_parts(relation: Relation | None) -> bool:
-    """Return whether parts of an example are inside a claim under this relation."""
+    """Return whether parts of examples are inside a claim: where one record comes or goes."""
     return isinstance(relation, AddRemoveOne) and relation.group == 1
 
 

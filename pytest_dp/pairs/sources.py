@@ -17,12 +17,11 @@ if TYPE_CHECKING:  # with Hypothesis, which not all claims load
     from pytest_dp.pairs.generated import Generated
 
 MAX_PROPOSALS = 1_000
-"""Proposals in a row of which none is of use. More take longer; fewer: what is rare is not
-found."""
+"""Proposals in a row of which none is of use. With fewer, what is rare is not found."""
 
 
 class Proposer(Protocol):
-    """Proposes pairs of neighbouring inputs."""
+    """A search that proposes pairs of neighbouring inputs."""
 
     def propose(self) -> Iterable[Pair]:
         """Return pairs to look at next; empty if there are none.
@@ -48,7 +47,7 @@ def proposer_name(proposer: Proposer) -> str:
 def sift_proposals(
     proposer: Proposer, *sieves: Callable[[Iterable[Pair]], Iterable[Pair]]
 ) -> Proposing:
-    """Return a proposer of those pairs of another proposer that pass each of the sieves."""
+    """Return a proposer of another proposer's pairs that pass each sieve, a function of pairs."""
 
     def propose() -> Iterable[Pair]:
         pairs = proposer.propose()
@@ -198,7 +197,7 @@ class PairSource:
         """True if nothing more will be proposed."""
         return not self._waiting
 
-    def more(self, name: str = "") -> Pair | None:
+    def propose_pair(self, name: str = "") -> Pair | None:
         """Ask the proposers in turn for a new pair, append it to `pairs`, and return it.
 
         With a name, only proposers of this name are asked. None if they propose no new pair; they

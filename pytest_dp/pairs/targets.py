@@ -1,7 +1,7 @@
 """The records that audits of membership are about: targets of games, and canaries.
 
-Targets are records of the data, as a claim names them, or those most at risk. Canaries are added:
-each is in the data or not, by a coin of its own.
+Targets are records of the data, named by a claim or most at risk. Canaries are added, each by a
+coin of its own.
 """
 
 from __future__ import annotations
@@ -32,11 +32,9 @@ MAX_TARGETS = 512
 MAX_COMPARED = 1_024
 """Records among which the riskiest are looked for. More take longer; fewer may miss them."""
 CLOSEST = 8
-"""Closest other records by which a record is odd. More: clusters count as odd; fewer: pairs do
-not."""
+"""Closest records by which a record is odd. More: clusters count as odd; fewer: pairs do not."""
 MAX_DRAWN_PAIRS = 100_000
-"""Pairs of records among which canaries are chosen. More take longer; fewer are further from the
-data."""
+"""Pairs of records among which canaries are chosen. Fewer are further from the data."""
 MAX_DRAWS = 2_000
 """Draws of a strategy for canaries. More take longer; fewer may not do."""
 CANARIES = 1_000
@@ -150,7 +148,7 @@ def riskiest_of(data: Any, count: int) -> list[int]:
 
 
 class Canaries:
-    """Records beside a dataset, and the datasets that hold some of them.
+    """Records to be added to a dataset, and the datasets that hold some of them.
 
     `dataset` has the canaries alone.
 

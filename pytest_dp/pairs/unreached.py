@@ -1,7 +1,7 @@
 """Lines of a mechanism that no run reached.
 
-Left out are handlers of exceptions, code that ends in ``raise`` or only logs, and what a test on
-parameters and constants alone decides: no input reaches these.
+Left out is what no input reaches: handlers of exceptions, code that ends in ``raise`` or only logs,
+and what a test on parameters and constants alone decides.
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ from pytest_dp.basics.reprs import plural
 from pytest_dp.basics.whose_code import is_project_file
 
 MAX_EVENTS = 60_000
-"""Lines that are traced. More see what rare runs reach in long loops, and make runs that loop
-slower."""
+"""Lines that are traced. More slow down loops; fewer miss what rare runs reach."""
 MAX_FUNCTIONS = 50
 """Functions of which unreached code is looked for."""
 MAX_SHOWN = 4

@@ -19,12 +19,10 @@ from pytest_dp.registry import load
 from pytest_dp.running.calling import Call
 
 SEARCH_TIME = 0.1
-"""Share of the time for looking for inputs. Larger: bets have less; smaller: fewer inputs are
-tried."""
+"""Share of the time for looking for inputs. With more, bets have less."""
 MAX_FURTHER, MAX_UNSCREENED = 4, 60
-"""Pairs that follow from the inputs and are proposed as they come: where the answer was seen to
-move no farther on them, and where movements cannot be computed. More take samples from the others;
-fewer miss leaks that do not move the answer."""
+"""Other pairs of the inputs that are proposed, if pairs were screened, and if not. Fewer miss leaks
+that do not move the answer."""
 
 __all__ = ["compared_values", "shrink_records", "widen_source"]
 
@@ -100,7 +98,7 @@ def widen_source(
 
 
 class _FirstFew:
-    """Lets the first pairs pass: `MAX_FURTHER` where pairs could be screened, else more."""
+    """A sieve that lets only the first pairs of all calls pass."""
 
     def __init__(self, by_movement: ByMovement) -> None:
         self._by_movement, self._passed = by_movement, 0

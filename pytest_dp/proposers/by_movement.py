@@ -36,42 +36,35 @@ if TYPE_CHECKING:  # with Hypothesis, which not all claims load
     from pytest_dp.pairs.generated import Generated
 
 MAX_PROPOSED = 6
-"""Pairs inside the claim that are proposed. More take samples from all others; fewer leave out
-pairs that move in another way than the largest."""
+"""Pairs inside the claim that are proposed. Fewer leave out other moves than the largest."""
 MAX_OPENED = 1_000
-"""Pairs around inputs that take new ways, which are screened. More matter where code has many
-comparisons."""
+"""Pairs around inputs that take new branches, which are screened. Fewer miss comparisons."""
 MAX_OUTSIDE = 400
-"""Pairs outside the claim that are screened, and at most half as many as inside. More try odd
-values in more kinds of records, and take longer where inputs are large."""
+"""Pairs outside the claim that are screened. Fewer try odd values in fewer records."""
 MAX_WHOLES, MAX_WHOLE_ROWS = 24, 2_000_000
-"""Pairs of whole large examples that are screened, and about how many rows they have together. More
-take longer; with fewer, what shows in the whole alone is missed more often."""
+"""Pairs of whole large examples that are screened, and their rows. Fewer miss what shows in the
+whole alone."""
 WHOLE_SECONDS = 5.0
-"""Seconds for these pairs, if there is no more for all searches. With more, an audit of slow
-mechanisms takes longer; with fewer, none of these pairs is run where the machine is busy."""
+"""Seconds for these pairs, if no more are left. With fewer, a busy machine runs none."""
 FAR_ABOVE = 2.0
-"""How many times as far as the claim allows the answer has to move on a pair of a strategy, to draw
-no further ones. With more, what is soon found takes longer; with less, a violation is looked for on
-a pair that shows it by little."""
+"""How many times the claim a loss has to be, to draw no further pairs of a strategy. With less, a
+violation is looked for on a pair that shows it by little."""
 CLEARLY_FARTHER = 1.25
-"""How many times as far the answer has to move on a pair outside the claim, to be proposed."""
+"""How many times as far the answer has to move on a proposed pair outside the claim."""
 CLEARLY_MORE = 1.0001
-"""How many times the movement of the pairs that the claim gives a further one has to have, to be
-proposed. Smaller factors propose pairs that differ by rounding alone."""
+"""How many times as far the answer has to move as on given pairs. With less, rounding counts."""
 
 WANTED_PAIRS = 1_000
-"""Pairs of small inputs that are screened. With fewer, a pair that loses more than the others is
-missed more often; each takes one run to four."""
+"""Pairs of small inputs that are screened. Fewer miss the pair that loses most more often."""
 LEAST_PAIRS = 250
-"""Pairs of large inputs that are screened, whose runs take longer. With more, an audit of a frame
-of some hundred rows takes seconds."""
+"""Pairs of large inputs that are screened. With more, a frame of some hundred rows takes
+seconds."""
 SCREENED_RECORDS = 100_000
 """Records in all pairs that are screened. With more, the same."""
 
 
 def wanted_pairs(records: int) -> int:
-    """Return how many pairs are screened if the largest input has this many records."""
+    """Return how many pairs to screen, 250 to 1,000, if the largest input has this many records."""
     return max(LEAST_PAIRS, min(WANTED_PAIRS, SCREENED_RECORDS // max(records, 1)))
 
 
@@ -271,7 +264,7 @@ class ByMovement(Screener):
         return found
 
     def _further_pairs(self) -> tuple[Iterator[Pair], bool]:
-        """Return an iterator of further pairs inside the claim, and whether there are no others."""
+        """Return an iterator of further pairs of the claim, and whether these are all there are."""
         promise, source = self._promise, self._source
         relation = promise.relation
         if source.generated is not None:

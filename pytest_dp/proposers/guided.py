@@ -1,8 +1,8 @@
 """Inputs that take another way at a comparison of the code than all before.
 
-What draws of a strategy reach seldom, such as one total of many, is reached by steps: a choice of
-the strategy is changed, and where the distance of a comparison from its other outcome changes, the
-next step goes as far as that predicts. A *way* is a comparison with one of its two outcomes.
+A *way* is a comparison with one of its two outcomes. Rare ways are reached by steps: a choice of
+the strategy is changed, and if the distance of a comparison from its other outcome changes, the
+next step goes as far as that predicts.
 """
 
 from __future__ import annotations
@@ -25,35 +25,32 @@ from pytest_dp.running.calling import Call
 from pytest_dp.running.deadline import Deadline
 
 FIRST_DRAWS = 60
-"""Drawn inputs on which distances are measured first. With fewer, ways are searched for that draws
-take by themselves."""
+"""Drawn inputs that are run first. With fewer, ways are searched for that draws take."""
 MAX_DRAWN = 24
-"""Drawn inputs around which pairs are screened, whatever way they take. More take longer; fewer
-miss what changes without a comparison."""
+"""Drawn inputs around which pairs are screened. Fewer miss what changes without a comparison."""
 MAX_RUNS = 2_000
 """Runs in all. With fewer, comparisons of several choices at once are given up too early."""
 MAX_ROUNDS = 32
-"""Rounds of steps towards one way in which no input came closer, after which it is given up."""
+"""Rounds towards one way in which no input came closer, after which it is given up."""
 MAX_PROBED = 12
 """Choices that are moved in one round. With fewer, long inputs take more rounds."""
 EDITS = 8
 """Random edits in each round. With fewer, inputs of another length are hardly tried."""
 TWO_STEPS, SMALL, NEAR = 24, (1, 1, 1, 2, 2, 3, 4, 5, 6, 7), 3
-"""Small steps of two choices at once in each round, their sizes, and how many choices apart these
-are. With fewer, a search stays where no single step comes closer."""
+"""Small steps of two choices in each round, their sizes, and how near these are. With fewer, a
+search stays where no single step comes closer."""
 JOINT_STEPS = [sign * size for size in range(1, 61) for sign in (1, -1)]
-"""Steps of one choice that are joined with a step of another. With fewer, fewer lines are met."""
+"""Steps of one choice that are joined with a step of another."""
 MAX_JOINT = 16
 """Such joint steps in a round. More are mostly outside of what a strategy allows."""
 ROUNDING = 1e-9
-"""Relative length by which a step of a float is longer, so that it ends behind the boundary."""
+"""Relative length by which a step of a float is longer, to end behind the boundary."""
 SIDEWAYS = 0.5
-"""How often an equally close input takes the place of the closest. With 0, searches get stuck."""
+"""How often an equally close input replaces the closest. With 0, searches get stuck."""
 MIN_SEEN = 10
-"""Inputs that are all as far from a way, after which it is given up: as of a test on parameters."""
+"""Inputs that are all as far from a way, as of a test on parameters, to give it up."""
 MAX_SECONDS = 10.0
-"""Seconds of effort after which a search ends early, of a mechanism that hangs or is slow. With
-more, time is lost on such ones; with less, a busy machine ends other searches."""
+"""Seconds after which a search ends. With less, a busy machine ends searches that would find."""
 
 
 @dataclass(slots=True)
@@ -146,7 +143,7 @@ class Guided:
             yield from openings
 
     def _change_one_choice(self, drawn: DrawnValue) -> Iterator[tuple[int, int, Choices]]:
-        """Yield choices with one changed, behind its place and by how much (0 for texts)."""
+        """Yield (place, change, choices) with one choice changed; the change is 0 for texts."""
         places = [at for at, choice in enumerate(drawn.choices) if type(choice) is not bool]
         self.random.shuffle(places)
         for at in places[:MAX_PROBED]:

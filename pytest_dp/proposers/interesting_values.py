@@ -1,8 +1,7 @@
 """Values at which mechanisms go wrong: constants of their code, and values that no example holds.
 
-What decides a branch is mostly written down somewhere: in a comparison, in a variable of the
-module, in a default, on an object. Nothing of the project is run to find these constants. Values
-that no example holds are missing, infinite, empty or far ones.
+Constants stand in comparisons, variables, defaults and attributes; none of this code is run to find
+them. Values that no example holds are missing, infinite, empty or far ones.
 """
 
 from __future__ import annotations
@@ -29,18 +28,16 @@ from pytest_dp.data.ordering import in_turn, representatives
 from pytest_dp.data.relations import Pair, Relation
 
 MAX_READ = 10_000
-"""Constants that are read of a mechanism's code. More take longer; fewer miss those far from it."""
+"""Constants that are read of code. Fewer miss those far from the mechanism."""
 MAX_CONSTANTS = 200
 """Constants that are tried. More share the search; fewer may miss the one that leaks."""
 MAX_TEXT_LENGTH = 120
-"""Characters of a text that is tried. Longer ones are documentation more often than values."""
+"""Characters of a text that is tried. Longer ones are mostly documentation."""
 
 LARGEST_NUMBER = 2.0**32
-"""Largest number that is proposed. Beyond, floats are too coarse for the noise of most
-mechanisms."""
+"""Largest number that is proposed. Beyond, floats are too coarse for most noise."""
 MAX_CHANGED = 4
-"""Records of the examples that are changed. With more, a field that only matters in some kinds of
-records is tried in these too."""
+"""Records of the examples that are changed. With fewer, kinds of records are left out."""
 MAX_BESIDE = 24
 """Records that stand beside the changed one, where the relation lets their number vary."""
 

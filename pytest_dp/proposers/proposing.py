@@ -1,13 +1,11 @@
 """Pairs on which a mechanism takes other branches: runs on stand-ins, and what z3 makes of them.
 
-Ding et al. 2018, section 4 (their Algorithm 4): arguments on which as many branches as possible
-differ between D and D', where the noise is the same on both, and least. Here inputs are found in
-the same way; each answer is run again, and what it meets is asked for next. Inputs of strategies
-stay as they are: of these claims, parameters are chosen alone.
+As in Ding et al. 2018, section 4 (their Algorithm 4), inputs are found on which as many branches as
+possible differ between D and D' with the same, least noise. Each answer is run again, for further
+branches. Inputs of strategies stay unchanged: only parameters are chosen.
 
-z3 does not heed its own limits everywhere, nor an alarm: it answers in a process of its own, which
-is killed if it takes too long. Every question gets a context of its own, as what z3 answers depends
-on all that was made in a context before: equal questions have equal answers.
+z3 ignores some of its limits, and alarms: it answers in a process that can be killed. Each question
+gets a context of its own, so that equal questions have equal answers.
 """
 
 from __future__ import annotations
@@ -37,18 +35,15 @@ if TYPE_CHECKING:  # with Hypothesis, which claims about examples do without
     from pytest_dp.pairs.generated import Generated
 
 MAX_RUN_SECONDS = 1.0
-"""Seconds of one run on stand-ins. More: slow mechanisms hold up the search; fewer: they are not
-followed."""
+"""Seconds of one run on stand-ins. With fewer, slow mechanisms are not followed."""
 MAX_QUESTIONS = 256
 """Questions to z3. More take longer; fewer leave branches unmet."""
 USUAL_LENGTH = 3
-"""Records of a dataset that runs on stand-ins begin with. More take longer; fewer miss what needs
-several."""
+"""Records of a dataset that runs begin with. Fewer miss what needs several."""
 MAX_ASKED = 24
 """Questions about one branch. More take longer; fewer leave it unmet."""
 MAX_WITH_PARAMS = 8
-"""Inputs for a branch, where parameters are drawn as well. More share the search; fewer may miss
-what leaks."""
+"""Inputs for a branch, where parameters are drawn. Fewer may miss what leaks."""
 MAX_STARTS = 8
 """Pairs from which runs on stand-ins start. More take longer; fewer are much alike."""
 MAX_PROPOSED = 64
@@ -57,13 +52,11 @@ MAX_MET = 3
 """Inputs for a branch. More share the search; fewer may miss what leaks."""
 
 STARTING_SECONDS = 25.0
-"""Seconds for z3's process to start. More: hangs are found later; fewer: slow machines fail."""
+"""Seconds for z3's process to start. With fewer, slow machines fail."""
 QUESTION_SECONDS = 2.0
-"""Seconds for a question, most of which take less than a tenth of a second. With fewer, a slow
-machine finds less; more are lost where z3 does not end."""
+"""Seconds for a question. With fewer, a slow machine finds less; most take a tenth."""
 MAX_STEPS = 2_000_000
-"""Steps of z3 for a question, of which it makes some ten million a second. With fewer, conditions
-on several values have no answer; more take time from other questions."""
+"""Steps of z3 for a question. With fewer, conditions on several values have no answer."""
 
 LEAST_NOISE = "symbolic: the least noise"
 """The origin of the pair whose parameters later ones keep."""
@@ -215,7 +208,7 @@ class BySymbols:
         return _Runs(stage, d1, d2)
 
     def _solve_branches(self, runs: _Runs) -> Iterator[tuple[Instruction, Values]]:
-        """Yield values for which as many branches as possible part, then for one way of each."""
+        """Yield a place and z3's values: for most branches that differ, then for each branch."""
         yield from self._solve_most_parting(runs)
         other = {branch.key: at for at, branch in enumerate(runs.d2.branches)}
         for at, branch in enumerate(runs.d1.branches):
@@ -272,7 +265,10 @@ class BySymbols:
 
 
 def _questions_at(branch: Branch, twin: Branch | None) -> Iterator[tuple[str, Any]]:
-    """Yield what to ask at a branch: that both runs go the other way, or that they part."""
+    """Yield conditions at a branch, by kind: both runs take the other outcome, or they differ.
+
+    `twin` is the branch in the other run; without one, that D's run takes the other outcome.
+    """
     if twin is None:
         yield "other", branch.other_condition
         return

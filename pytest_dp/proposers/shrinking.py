@@ -1,8 +1,7 @@
 """Smaller pairs of neighbouring inputs that still break a claim.
 
-Fewer records come first, then simpler ones, as in delta debugging: whatever is left out or
-replaced, the inputs stay neighbours, and the smaller pair is taken if it breaks the claim on new
-samples.
+Fewer records come first, then simpler ones, as in delta debugging; a smaller pair is taken if it
+breaks the claim on new samples.
 
 Source: Zeller, Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", IEEE TSE 2002.
 """
@@ -26,7 +25,7 @@ from pytest_dp.outputs.leaves import as_float
 from pytest_dp.running.deadline import OutOfTime
 
 MAX_SIMPLER = 24
-"""Simpler values of a field that are tried. More take longer; fewer: values stay as they are."""
+"""Simpler values of a field that are tried. With fewer, values stay."""
 
 Breaks = Callable[[Pair], bool]
 Columns = dict[Hashable, dict[Hashable, Any]]

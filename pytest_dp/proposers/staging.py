@@ -80,7 +80,7 @@ def literal(value: Any) -> Any:
 
 
 class Variables:
-    """Makes variables for the values of an input; `all` has those made so far."""
+    """A maker of variables for the values of an input; `all` has those made so far."""
 
     def __init__(self) -> None:
         self.all: list[Variable] = []

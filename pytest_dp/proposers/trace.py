@@ -132,7 +132,7 @@ class Trace:
 
 
 def _place(frame: types.FrameType | None) -> Instruction:
-    """Return the innermost instruction of the project's code; that of the output without any."""
+    """Return the innermost instruction of the project's code; without one, that of the output."""
     while frame is not None and not is_project_file(frame.f_code.co_filename):
         frame = frame.f_back
     if frame is None:

@@ -35,16 +35,15 @@ from pytest_dp.proposers.interesting_values import LARGEST_NUMBER, reachable_pat
 from pytest_dp.running.calling import Call
 
 MAX_NEIGHBOURS, MAX_MOVED = 6, 20
-"""Neighbours of a dataset, and of answers of queries, that are screened. With fewer, the one that
-leaks may be missed; more take the place of other inputs."""
+"""Neighbours of a dataset, and of answers of queries, that are screened. Fewer may miss the one
+that leaks."""
 FEWEST_NEIGHBOURS, MAX_TRIES = 3, 8
-"""Neighbours that are to come of an input that takes a new way, and rounds of edits for them. With
-fewer, an input is found whose neighbours are not."""
+"""Neighbours wanted of an input, and rounds of edits for them. With fewer, its neighbours are
+missed."""
 ENDS = (127, 255, 32_767, 65_535)
 """The largest whole numbers of small types of numpy: answers one above are cast to others."""
 MAX_RECORDS = 24
-"""Records of the examples that may come into an input. More make neighbours dearer; fewer miss rare
-ones."""
+"""Records of the examples that may come into an input. Fewer miss rare ones."""
 LARGEST_ANSWER = 1_000_000
 """Answers of queries are tried up to this number."""
 
@@ -113,10 +112,9 @@ def _are_datasets(inputs: Any) -> bool:
 
 
 MAX_NEW = 8
-"""Records that are drawn into a dataset. With fewer, conditions on several are met more seldom."""
+"""Records that are drawn into a dataset. With fewer, conditions on several are not met."""
 MAX_LENGTH = 300
-"""Records of a dataset, where their number may vary. With fewer, conditions on long datasets are
-not met; with more, each run takes longer."""
+"""Records of a dataset, if their number may vary. Fewer miss conditions on long datasets."""
 MAX_TEMPLATES = 100
 """Records of the examples that drawn ones are made of. With fewer, rare kinds are left out."""
 

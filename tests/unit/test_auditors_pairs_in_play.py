@@ -80,7 +80,7 @@ def test_only_pairs_of_the_claim_may_not_all_raise(monkeypatch, given):
 def test_proposers_take_turns_and_are_asked_until_they_have_nothing_left():
     one, other = Listed([pair(1), pair(0).reverse(), pair(2)], [pair(3)]), Listed([pair(4)])
     source = PairSource([pair(0)], [one, other])
-    assert [source.more() for _ in range(5)] == [pair(1), pair(4), pair(2), pair(3), None]
+    assert [source.propose_pair() for _ in range(5)] == [pair(1), pair(4), pair(2), pair(3), None]
     assert source.is_exhausted
 
 

@@ -27,7 +27,7 @@ def source(inputs, neighbors=ADD, **keywords):
 
 
 def rest(of):
-    return list(iter(of.more, None))
+    return list(iter(of.propose_pair, None))
 
 
 @pytest.mark.parametrize(

@@ -194,7 +194,7 @@ def proposed(keywords: dict[str, Any], most: int, seed: int = 5) -> tuple[Any, l
     given = make_pair_source(claim, seed, "inputs=...")
     source = widen_source(given, promise, prepare(scrambled, claim.arguments), settings)
     pairs: list[Pair] = []
-    while len(pairs) < most and (pair := source.more()) is not None:
+    while len(pairs) < most and (pair := source.propose_pair()) is not None:
         pairs.append(pair)
     return promise.relation, pairs
 
