@@ -16,7 +16,6 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 Outputs = Sequence[Any] | npt.NDArray[Any]
 """Outputs of several runs: a list of outputs, or an array whose first axis is that of the runs."""
-
 _IMMUTABLE = frozenset([int, float, str, bool, bytes, type(None), object])
 
 

@@ -58,8 +58,5 @@ def bracket(
 
 
 def first_where(holds: Callable[[int], bool], low: int, high: int) -> int:
-    """Return the first integer in [low, high) at which `holds` is true; `high` if there is none.
-
-    `holds` has to be false first, then true.
-    """
+    """Return the first integer in [low, high) from which on `holds` is true; `high` if none."""
     return low + bisect_left(range(low, high), True, key=holds)

@@ -23,7 +23,6 @@ MAX_LOOKED_INTO = 64
 """First members of a container that are yielded. Fewer: constants in a list are not seen."""
 MAX_MEMBERS = 1_000
 """Members yielded if they are no numbers or texts. Fewer: objects far back are not seen."""
-
 GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
 _IMPORTS = dis.opmap["IMPORT_NAME"]
 _VALUES = (str, bytes, bool, int, float, complex, np.generic, type(None))
@@ -225,10 +224,7 @@ def modules_imported_in(code: types.CodeType) -> list[str]:
 
 
 def functions_of(*roots: Any) -> Iterator[types.FunctionType]:
-    """Yield the Python functions that roots reach, with getters and setters of properties.
-
-    Functions of libraries and of other installed packages are left out.
-    """
+    """Yield the Python functions that roots reach, and those of properties; none of libraries."""
     for value, _ in reach(*((root, "") for root in roots)):
         members = [value]
         if isinstance(value, property):

@@ -46,7 +46,6 @@ MAX_ANSWER_LENGTH = 2_000
 """Characters of an answer that an error shows. More hide the rest; fewer miss the cause."""
 RETRY_SECONDS = 0.1
 """Seconds between two attempts to reach a service. With more, audits wait longer."""
-
 _SENT = {"json": "application/json", "csv": "text/csv"}
 _READ = ("value", "text")
 _OWN = "; give send= a function that makes text of the data"

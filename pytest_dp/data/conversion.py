@@ -319,6 +319,7 @@ class Columns(DataType):
         return {name: data.take_rows(column, positions) for name, (data, column) in rows.items()}
 
     def rebuild(self, example: Any, records: Sequence[Any]) -> Any:
+        """Return a dict of columns like the example's; raise ValueError for other lengths."""
         for record in records:
             if len(record) != len(example):
                 raise ValueError(record)

@@ -16,11 +16,8 @@ from pytest_dp.data.types import DataType, type_of
 
 MAX_DEPTH = 5
 """Levels of containers that are shown. More: texts are longer; fewer: what differs is not seen."""
-
-
 MAX_LEVELS = 20
 """Levels of containers that are written, as some hold themselves. Fewer hide deeper values."""
-
 PLAIN = (type(None), bool, int, float, complex, str, bytes)
 
 
@@ -82,9 +79,11 @@ class Visitor:
         return self.other(value, depth + 1)
 
     def plain(self, value: Any) -> str:
+        """Return a number, a text, bytes or None as its repr."""
         return repr(value)
 
     def too_deep(self, value: Any) -> str:  # noqa: ARG002  such as a list that contains itself
+        """Return the text of a value more than `MAX_LEVELS` deep."""
         return "..."
 
     def join_texts(self, texts: Iterable[str]) -> str:
@@ -116,15 +115,18 @@ class Visitor:
         return f"{{{self.join_texts(texts)}}}"
 
     def dataset(self, value: Any, data: DataType, depth: int) -> str:  # noqa: ARG002
+        """Return a dataset as text; by default, as other objects."""
         return self.other(value, depth)
 
     def record(self, value: Any, given: Mapping[str, Any], depth: int) -> str:
+        """Return a dataclass as text, by its values in `given`."""
         return f"{self.name(type(value))}({self.join_named(given, depth)})"
 
     def name(self, kind: type) -> str:
         return kind.__name__
 
     def other(self, value: Any, depth: int) -> str:  # noqa: ARG002
+        """Return an object of any other type as its repr, without addresses."""
         return safe_repr(value)
 
 
@@ -164,6 +166,7 @@ class Describer(Visitor):
         return joined
 
     def _other(self, value: Any, depth: int) -> str:
+        """Return the repr of an object; a long dict by short texts of its first entries."""
         if type(value) is not dict or not value or depth > MAX_DEPTH:
             return repr_of(value)
         text = self.as_dict(value, depth + 1)
@@ -175,6 +178,7 @@ class Describer(Visitor):
         return f"{{{self.join_texts(entries)}}}"
 
     def dataset(self, value: Any, data: DataType, depth: int) -> str:
+        """Return a dataset in full if it fits; else first records, the last one and the length."""
         n, (opening, closing) = data.length(value), data.brackets
         if depth > MAX_DEPTH:  # such as a list that contains itself
             return f"{opening}...{closing}"

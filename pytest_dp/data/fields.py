@@ -21,7 +21,6 @@ MAX_FIRST = 100
 """First records whose fields name the columns. More take longer; fewer miss rare fields."""
 MAX_COMPARED = 1_000
 """Records compared one by one. More take longer; fewer: differences are not named."""
-
 ABSENT = type("Absent", (), {"__repr__": lambda _: "nothing"})()
 """Stands for a value or a record that only the other dataset, or other records, have."""
 
@@ -227,10 +226,7 @@ def record_of(dataset: Any, record: Any) -> Any:
 
 
 def value_differences(before: Any, after: Any, depth: int = 0) -> Iterator[tuple[str, Any, Any]]:
-    """Yield the differences inside of two values: the Python subscript, and both parts there.
-
-    Yields nothing for equal values. An empty subscript stands for the values as a whole.
-    """
+    """Yield differences inside of two values: the subscript, "" for all, and both parts there."""
     if key(before) == key(after):
         return
     for place, one, other in _inside(before, after, depth) or [("", ABSENT, ABSENT)]:

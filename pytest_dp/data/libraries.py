@@ -159,6 +159,7 @@ class DataFrame(_Pandas, _Table):
         return list(zip(*columns, strict=True)) if columns else [()] * len(value)
 
     def rebuild(self, example: Any, records: Sequence[Any]) -> Any:
+        """Return a data frame with the example's columns and dtypes, and the index 0, 1, ..."""
         pandas = self.module
         columns = [
             pandas.Series([record[at] for record in records], dtype=dtype)

@@ -17,7 +17,6 @@ MAX_COLUMNS = 16
 """Columns by which records are ordered. Fewer: extremes of later columns are not tried."""
 MAX_CATEGORIES = 24
 """Different values of a column of categories. More: identifiers count as categories."""
-
 T = TypeVar("T")
 U = TypeVar("U")
 

@@ -27,8 +27,6 @@ from pytest_dp.declaration import Neighbors
 
 SHORT_NAMES = {"numpy": "np", "pandas": "pd", "polars": "pl", "pyarrow": "pa"}
 """The names under which libraries are imported, as their documentation has them."""
-
-
 MOST_VALUES = 1_000_000 // 8
 """Values inside of a value that are written. Derived: they are compared in a second or two."""
 
@@ -72,10 +70,7 @@ class NoSource(Exception):  # noqa: N818  a way out, not an error
 
 
 class SourceWriter(Visitor):
-    """Writes a value as an expression, and collects the `modules` that it names.
-
-    Raises NoSource for values without an expression.
-    """
+    """Writes a value as an expression, and collects its `modules`; raises NoSource without one."""
 
     def __init__(self, *, lines: bool = False) -> None:
         self.modules: set[str] = set()
@@ -135,6 +130,7 @@ class SourceWriter(Visitor):
         return SHORT_NAMES.get(module, module)
 
     def other(self, value: Any, depth: int) -> str:
+        """Return an object as an expression by its name or repr; raise NoSource for others."""
         kind = type(value)
         if inspect.isroutine(value) or inspect.isclass(value):
             return self.name(value)

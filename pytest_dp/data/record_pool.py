@@ -73,10 +73,7 @@ class RecordPool:
         return range(at, at + 1)
 
     def dataset(self, positions: Positions) -> Any:
-        """Make and return the dataset at these positions, always a new object.
-
-        Raises ClaimError if the example's type cannot hold an added record.
-        """
+        """Return a new dataset of these positions; raise ClaimError if a record does not fit in."""
         spans = map(self._span, (at for at in positions if at < self._native))
         natives = list(chain.from_iterable(spans))
         added = sorted({at for at in positions if at >= self._native})

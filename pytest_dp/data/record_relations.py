@@ -67,6 +67,7 @@ class OfRecords(Relation):
         return {}
 
     def covers(self, other: Relation) -> bool:
+        """Return whether the other relation has this rule, and at most as many rows in a unit."""
         if not isinstance(other, OfRecords):
             return False
         rows = math.inf if self.rows is None else self.rows
@@ -91,6 +92,7 @@ class OfRecords(Relation):
         return ""
 
     def between(self, d1: Any, d2: Any) -> Pair | str:
+        """Return two datasets as a pair if at most `group` units differ; else the reason."""
         for name, dataset in (("D", d1), ("D'", d2)):
             if not kind_of(dataset):
                 return f"{name} is {describe_non_dataset(dataset).replace(', is', ', which is')}"
@@ -184,6 +186,7 @@ class OfRecords(Relation):
         )
 
     def pairs(self, dataset: Any, records: Sequence[Any] = ()) -> Iterator[Pair]:
+        """Yield the pairs of a dataset with neighbours that differ in `group` units."""
         positions = tuple(range(len(records_of(dataset))))
         pool = RecordPool([dataset])
         offered = tuple(map(pool.add, records))
@@ -279,6 +282,7 @@ class AddRemoveOne(OfRecords):
     def _unit_changes(
         self, units: Members, positions: Positions, new: Sequence[Member]
     ) -> Iterator[UnitChange]:
+        """Yield removals of each unit, and additions of each new one, in turn."""
         rounds = units.rounds(positions)
         removed = (
             UnitChange(exchange_positions(positions, unit.at), left=unit) for unit in chain(*rounds)
@@ -306,6 +310,7 @@ class ReplaceOne(OfRecords):
         return f"D and D' have the same number of {many} and {what} differs, in any order"
 
     def _steps(self, changed: list[Step]) -> list[Step] | str:
+        """Return a step for each unit and its replacement; a reason if their numbers differ."""
         gone = [step for step in changed if not step.by_rows]
         new = [step for step in changed if not step.rows]
         if len(gone) != len(new):
@@ -317,6 +322,7 @@ class ReplaceOne(OfRecords):
     def _unit_changes(
         self, units: Members, positions: Positions, new: Sequence[Member]
     ) -> Iterator[UnitChange]:
+        """Yield replacements of each unit by each new one, or by other rows of its own."""
         rounds = units.rounds(positions)
         if self.unit is None:
             new = units.addable(rounds, new)
@@ -361,6 +367,7 @@ class ReplaceSpecial(OfRecords):
     def _unit_changes(
         self, units: Members, positions: Positions, new: Sequence[Member]
     ) -> Iterator[UnitChange]:
+        """Yield units whose rows become null, and new units in place of null records, in turn."""
         pool = units.pool
         null = self._null_in(pool)
         blank = tuple(index for index, at in enumerate(positions) if pool.same[at] == null)

@@ -30,10 +30,8 @@ from pytest_dp.declaration import Queries, Values
 
 ROUNDING = 1e-9
 """Rounding error of an answer that moves by 1. Larger: more pairs count as neighbours."""
-
 MAX_ATTEMPTS = 20_000
 """Pairs in a row that a user's function refuses, until the search ends."""
-
 __all__ = [
     "RELATIONS",
     "AddRemoveOne",
@@ -61,6 +59,7 @@ class OfQueries(Relation):
     of = Queries
 
     def between(self, d1: Any, d2: Any) -> Pair | str:
+        """Return vectors whose answers differ by at most 1 as a pair; else the reason."""
         for name, value in (("D", d1), ("D'", d2)):
             data = type_of(value)
             if data is None or not data.vector:
@@ -81,6 +80,7 @@ class OfQueries(Relation):
         return Pair(d1, d2, "every answer may move by 1")
 
     def pairs(self, dataset: Any, records: Sequence[Any] = ()) -> Iterator[Pair]:  # noqa: ARG002
+        """Yield pairs of the vector with each neighbour whose answers its type can hold."""
         answers = records_of(dataset)
         d1 = rebuild(dataset, answers)
 
@@ -135,6 +135,7 @@ class AllQueries(OfQueries):
         )
 
     def _steps(self, n: int) -> Iterator[list[int]]:
+        """Yield moves of all answers with several combinations of signs, and of each alone."""
         half = n // 2
         for step in (1, -1):
             yield [step] * n
@@ -205,6 +206,7 @@ class Neighbours(OfFunction):
         return f"{self.shown_name}(D) yields D', or {self.shown_name}(D') yields D"
 
     def between(self, d1: Any, d2: Any) -> Pair | str:
+        """Return a pair if the function yields one input for the other; else the reason."""
         taken = []
         for dataset, other in ((d1, d2), (d2, d1)):
             neighbours, wanted = list(self._neighbours_of(dataset)), equality_key(other)

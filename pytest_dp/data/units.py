@@ -24,7 +24,6 @@ MAX_MEMBERS = 8
 """Rows of a unit, and units, that pairs are made of. Fewer may miss the unit that leaks."""
 MAX_SUGGESTIONS = 3
 """Names that an error suggests. More hide the right one."""
-
 Read = Callable[[Any], Any]
 """A function that returns the unit of a record."""
 _NOBODY = object()
@@ -79,10 +78,7 @@ class Step(NamedTuple):
 
 
 def difference_in_words(steps: Sequence[Step], verbs: tuple[str, str]) -> str:
-    """Return how D' differs from D in words, such as ``"one record removed"``.
-
-    Of more than two units, the first two are named. `steps` has at least one step.
-    """
+    """Return how D' differs from D in words, such as ``"one record removed"``."""
     if steps[0].name:
         shown = [step.in_words(verbs) for step in steps[:2]]
         more = len(steps) - len(shown)
@@ -139,10 +135,7 @@ class Members:
         return self._owners[at]
 
     def rounds(self, positions: Positions) -> list[list[Member]]:
-        """Return the units of a dataset in rounds, so that no round has two equal records.
-
-        Few mechanisms depend on repetitions, so these come in later rounds.
-        """
+        """Return the units of a dataset in rounds, of which later ones hold repeated records."""
         times: Counter[Hashable] = Counter()
         groups: dict[tuple[int, Hashable], list[int]] = {}
         for index, at in enumerate(positions):
@@ -329,6 +322,7 @@ def _entry(record: Any, unit: Any) -> Any:
 
 
 def _without_unit(record: Any, dataset: Any, unit: Any, error: Exception) -> ClaimError:
+    """Return the ClaimError on a record of which no unit can be read."""
     shown = f"the record {describe(record)} of {describe(dataset)}"
     if callable(unit):
         said = f"{type(error).__name__}: {error}"
@@ -345,6 +339,7 @@ def _without_unit(record: Any, dataset: Any, unit: Any, error: Exception) -> Cla
 
 
 def _no_column(example: Any, columns: Sequence[Any], unit: Any) -> ClaimError:
+    """Return the ClaimError on a unit that is no column of a table."""
     return ClaimError(
         f"unit={unit!r}: there is no such column in {describe(example)}.{_hint(unit, columns)} "
         f"Its columns: {', '.join(map(repr, columns))}. The index is not data: write "

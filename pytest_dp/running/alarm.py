@@ -29,17 +29,14 @@ HUNG_SECONDS = 5.0
 """Seconds after which a run counts as hung. More: hangs are found later."""
 AGAIN_SECONDS = 1.0
 """Seconds until an alarm rings again. Fewer interrupt code that cleans up more often."""
-
 RETRY_SECONDS = 0.01
 """Seconds until an alarm rings again that could not raise. More wait longer, fewer load the run."""
 LOOK_TIMES = 4.0
 """Durations of a look at frames until the alarm rings again. Fewer keep code from going on."""
 MIN_SECONDS = 1e-3
 """Seconds until an alarm rings whose time has passed; 0 would switch it off."""
-
 MAX_WRAPPERS = 4
 """Levels of objects around a callback, such as a cache around a partial. More take longer."""
-
 T = TypeVar("T")
 
 _FINALIZING = {
@@ -214,10 +211,7 @@ class Alarm:
 
     @contextmanager
     def set(self) -> Iterator[list[TimeUp]]:
-        """Set the alarm within the block, and yield the list of its exceptions so far.
-
-        The alarm that was set before rings on after the block.
-        """
+        """Set the alarm in the block, and yield its exceptions; restore an earlier alarm."""
         tracer = sys.gettrace()
         earlier = signal.signal(signal.SIGALRM, self._ring)
         self._next(self._seconds_left())
@@ -290,11 +284,7 @@ class Alarm:
         raise up
 
     def _raise_on_next_line(self, up: TimeUp, frames: Sequence[FrameType]) -> None:
-        """Trace `frames`, so that `up` is raised as soon as one of them goes on with another line.
-
-        That gets out of a handler that swallows every exception, and waits for native code to
-        return.
-        """
+        """Trace `frames`, so that `up` is raised once one of them goes on with another line."""
 
         def trace(frame: FrameType, event: str, argument: Any) -> Any:  # noqa: ARG001
             if event == "line":

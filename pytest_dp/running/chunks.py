@@ -163,6 +163,7 @@ class Input:
             self.live = copy_data(data)
 
     def _load(self, frozen: bytes) -> None:
+        """Set the input to the value of a pickle, and pickle it again, to compare with later."""
         self.live = pickle.loads(frozen)  # what `pickle_data` made
         # Pickles of one value can differ (shared references); those of one object agree.
         self.frozen = pickle_data(self.live)

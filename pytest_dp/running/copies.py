@@ -37,12 +37,10 @@ except ImportError:
     from joblib.externals import cloudpickle
     from joblib.externals.cloudpickle import cloudpickle as _parts
 
-
 MAX_STATE_BYTES = 2**26
 """Bytes that a mechanism may hold to be copied. Fewer: its state is not reset."""
 MAX_FUNCTIONS = 3_000
 """Functions that a mechanism may reach to be copied. Fewer: its state is not reset."""
-
 _FRAMEWORKS = frozenset(
     ["cloudpickle", "torch", "jax", "jaxlib", "tensorflow", "keras", "numba", "polars", "pyarrow"]
 )
@@ -95,7 +93,7 @@ def dumps(obj: Any, module: str | None = None) -> bytes:
 
 
 class Pristine:
-    """A snapshot of an object as it is now, to be copied later: a mechanism with its parameters.
+    """A snapshot of a mechanism with its parameters as it is now, to be copied later.
 
     `reason` says why it cannot be copied, and is empty if it can. `reads` says whether it holds
     values besides code, which an import may have drawn.

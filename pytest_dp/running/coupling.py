@@ -40,7 +40,6 @@ TRIED_STREAMS = 3
 """Streams of a trial. More take longer; fewer miss outputs that depend on earlier runs."""
 RERUN_SHARE = 0.02
 """Share of the runs of a chunk that are repeated as a check. Smaller misses more."""
-
 CHECKED_SHARE = 0.05
 """Share of vectorised calls that are repeated as a check. Smaller misses more."""
 TRIAL_RUNS = 2
@@ -55,7 +54,6 @@ _FORTH = [(run, side) for side in (0, 1) for run in range(TRIED_STREAMS)]
 SCHEDULE = (*_FORTH, *((run, 1 - side) for run, side in reversed(_FORTH)))
 """Streams and inputs of a trial: each stream twice on either input, in another order than before,
 so that an output that depends on earlier runs has other ones before it."""
-
 CHECK_CHILD, ANEW_CHILD = 4, 5
 """Children of a chunk's seed sequence after those of `generators.seed_randomness`."""
 

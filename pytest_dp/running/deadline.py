@@ -80,10 +80,7 @@ class Deadline:
         return self.remaining(), self.seconds_to_interrupt(), self.allowed
 
     def with_reserve(self, share: float) -> Deadline:
-        """Return a deadline that begins no work after a `share` of all the time, but lets work end.
-
-        It interrupts runs when this one does. It is infinite if the time has no limit.
-        """
+        """Return a deadline that begins no work after a `share` of the time, but lets work end."""
         at = self._last - (1 - share) * self.allowed if self.allowed < math.inf else math.inf
         return Deadline(at, self._last, self.allowed, self._watch)
 

@@ -58,7 +58,6 @@ IMPORT_SECONDS = 10.0
 """Seconds to import a project's modules anew. Fewer: slow imports count as hangs."""
 POLL_SECONDS = 0.1
 """Seconds between two looks at a pipe. More: alarms may find it hanging; fewer take longer."""
-
 RunOrder = tuple[Runner, list[tuple[Input, list[Chunk]]], float]
 """How to run which chunks on which inputs, and the seconds that it may take."""
 STANDARD = range(3)
@@ -203,10 +202,7 @@ def _end_with(work: Callable[..., None], *args: Any) -> NoReturn:
 
 
 def _wait_for_requests(call: Call, pipe: Connection) -> None:
-    """Fork a process for each request, and send its answer, until the other end is closed.
-
-    It runs in the process of an `Origin`, and ends that process with all that it forked.
-    """
+    """Fork a process for each request and send its answer, until the pipe closes; then end all."""
     os.setsid()  # so that it can be ended with all that it forks
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGALRM):
         signal.signal(number, signal.SIG_DFL)
@@ -333,10 +329,7 @@ def _written_at(file: str) -> float:
 
 @dataclass(slots=True, eq=False)
 class FirstState:
-    """The state of a mechanism before its first run: a snapshot to copy, and a process that forks.
-
-    `since` is when it was taken, in seconds since 1970.
-    """
+    """A mechanism's state before its first run, at the time `since`: a snapshot, and a process."""
 
     pristine: Pristine
     origin: Origin | None = None

@@ -203,8 +203,6 @@ COPYING = {
     "__setstate__",
 }
 """Attributes by which objects are copied and pickled."""
-
-
 ELSEWHERE = "it draws in another thread or process"
 """A reason to refuse a run."""
 
@@ -215,10 +213,7 @@ def here() -> tuple[int, int]:
 
 
 class CannotInstrument(BaseException):
-    """Raised where a mechanism does with draws what no instrument supports; the message says what.
-
-    It ends the work of an instrument, and is never raised in the mechanism itself.
-    """
+    """Raised in an instrument, never in a mechanism, if it does not support a use of draws."""
 
 
 class Instrument:

@@ -100,7 +100,6 @@ PYTHONS_NUMBER = 2
 """The number of `PYTHONS` among the sources of `RunStreams`; given by their order."""
 SOURCE_CHILD = 6
 """Number of the child of a chunk's seed sequence for the first source; others use those before."""
-
 Restart = Callable[[int], None]
 """Puts a source at the start of the stream of the run with this number."""
 
@@ -272,9 +271,11 @@ class _RunSequence(ISpawnableSeedSequence):
         self._current: np.random.SeedSequence | None = None
 
     def restart(self, run: int) -> None:
+        """Begin the sequence of another run."""
         self.run, self._current = run, None
 
     def current(self) -> np.random.SeedSequence:
+        """Return the seed sequence of the current run."""
         if self._current is None:
             self._current = child(self.sequence, self.run)
         return self._current
@@ -313,10 +314,7 @@ def _joint_restart(restarts: list[Restart]) -> Restart:
 
 
 def _source_restart(source: Any, sequence: np.random.SeedSequence, count: int) -> Restart:
-    """Return a function that puts a source at the start of the stream of a run.
-
-    The stream depends on nothing but `sequence` and the number of the run, which is below `count`.
-    """
+    """Return a function that puts a source at the start of the stream of a run below `count`."""
     if not isinstance(source, np.random.Generator):
         return _legacy_restart(source, sequence, count)
     bits = source.bit_generator

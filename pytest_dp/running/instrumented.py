@@ -90,10 +90,7 @@ def run_copy(
 
 
 class StandsFor(type):
-    """A class of stand-ins for `float` or `int`, which convert an argument by its `__converted__`.
-
-    They are made by `of`. Apart from calls, they behave as the type `plain` that they stand for.
-    """
+    """A class of stand-ins for the type `plain`, `float` or `int`, which call `__converted__`."""
 
     plain: type
 

@@ -25,10 +25,7 @@ Logarithm = Callable[[Floats, float], Floats]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Family:
-    """Laws that differ in location and scale, and in one parameter at most.
-
-    Log densities have to be concave: then the privacy loss between two shifted draws is monotone.
-    """
+    """Laws that differ in location, scale and a parameter, with concave log densities."""
 
     name: str
     log_below: Logarithm
@@ -234,16 +231,19 @@ class DrawMethod:
 def _location_scale(
     family: Family, rows: Rows = "free", scale: str = "scale", loc: str = "loc"
 ) -> DrawMethod:
+    """Return a method with a family's law; `scale` and `loc` are names of its arguments."""
     return DrawMethod(lambda given: (Law(family), given.get(scale, 1.0), given.get(loc, 0.0)), rows)
 
 
 def _uniform_between(low: str, high: str) -> DrawMethod:
+    """Return a method with a uniform law between two arguments of these names."""
     return DrawMethod(
         lambda given: (Law(UNIFORM), np.subtract(given[high], given[low]), given[low]), "free"
     )
 
 
 def _integers(low: Any, high: Any) -> Standard:
+    """Return the law of integers from `low` to below `high`; raise TypeError for other numbers."""
     if not (isinstance(low, int | np.integer) and isinstance(high, int | np.integer)):
         raise TypeError
     return Law(INTEGERS, int(high) - int(low)), 1, int(low)
@@ -265,6 +265,7 @@ def _randrange(given: Arguments) -> Standard:
 
 
 def _geometric(given: Arguments) -> Standard:
+    """Return the law of numpy's ``geometric``, from 1 on; raise ValueError for an invalid p."""
     ratio = 1.0 - float(given["p"])
     if not 0.0 <= ratio < 1.0:
         raise ValueError("p must be above 0, and at most 1")
@@ -272,6 +273,7 @@ def _geometric(given: Arguments) -> Standard:
 
 
 def _without_law(names: str, rows: Rows) -> dict[str, DrawMethod]:
+    """Return an entry without a law for each of the names, which stand in one text."""
     return dict.fromkeys(names.split(), DrawMethod(rows=rows))
 
 

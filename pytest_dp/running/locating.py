@@ -98,10 +98,7 @@ def qualname_of(obj: Any) -> str:
 
 
 class _Finder(MetaPathFinder):
-    """Finds modules in the files from which they were loaded before.
-
-    With `parents`, it finds the packages above them, which have no file, as pytest makes them up.
-    """
+    """Finds modules in the files they were loaded from; with `parents`, packages without a file."""
 
     def __init__(self, files: dict[str, tuple[str, bool]], *, parents: bool = False) -> None:
         self._files, self._parents = files, parents

@@ -39,20 +39,14 @@ _GLOBAL: Any = (
 """Modules, the generators whose methods are functions of these modules, and their sources."""
 Place = tuple[Any, str, Any]
 """A module or class, the name of an attribute, and its stand-in."""
-
-
 _RUNNING: dict[int, list[Instrument]] = {}
 """The instruments in place, by the number of the thread; the last one is asked."""
-
-
 _OUTSIDE = {
     **dict.fromkeys(["os.fork", "os.forkpty", "os.posix_spawn", "os.system"], "starts a process"),
     "subprocess.Popen": "starts a process",
     "socket.connect": "asks a service",
 }
 """Events by which a run leaves this process: draws elsewhere are not seen."""
-
-
 LISTED = "os.listdir", "os.scandir"
 """Events by which folders are read: the name of a file may hold an answer, too."""
 ASKED = "another process"
@@ -193,6 +187,7 @@ class Replacements:
                     self._uninstall()
 
     def _install(self) -> None:
+        """Put the stand-ins in place, except where other code has replaced the original."""
         for owner, name, replacement in self._places:
             current = getattr(owner, name)
             if getattr(replacement, "__wrapped__", current) is current:  # else it is of others
@@ -200,6 +195,7 @@ class Replacements:
                 setattr(owner, name, replacement)
 
     def _uninstall(self) -> None:
+        """Restore the originals."""
         while self._before:
             owner, name, value = self._before.pop()
             if value is None:  # it was inherited
@@ -211,10 +207,7 @@ class Replacements:
 def _wrap_function(
     source: Source, name: str, function: Callable[..., Any], *, of_class: bool = False
 ) -> Callable[..., Any]:
-    """Wrap a function so that it asks the thread's instrument, or calls the original without one.
-
-    A function `of_class` is a method, whose first argument is left out.
-    """
+    """Wrap a function, or a method `of_class`: it asks the thread's instrument, if there is one."""
 
     @functools.wraps(function)
     def ask(*args: Any, **keywords: Any) -> Any:

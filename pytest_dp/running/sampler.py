@@ -36,13 +36,10 @@ MAX_TRIED = 512
 """Runs on which each process is tried. More take longer; fewer: rare outputs are not compared."""
 STREAK = 200
 """Failures in a row that are more than chance. More are seen later; fewer may be chance."""
-
 T = TypeVar("T")
 
 SLOW_RUN = START_WORKERS_FROM / STREAK
 """Seconds a run from which processes are started at once, and every draw is shared out."""
-
-
 PackedAndTried = tuple[workers.PickledMechanism, workers.Comparison]
 """A mechanism that can be sent to workers, and its trial here, with which theirs are compared."""
 Progress = Callable[[int, float, float | None], None]

@@ -47,10 +47,8 @@ from pytest_dp.running.generators import NO_GENERATORS
 
 STARTING_SECONDS = 25.0
 """Seconds for a process to start, import and answer. Fewer: slow machines fail."""
-
 COINCIDENCE_SURPRISE = 14.0
 """Negative log of the chance, one in a million, that independent outputs look copied."""
-
 _NO_PROCESSES = "audited in one process, as no others could be started ({})"
 _OUT_OF_REACH = (
     "keeps a random generator out of reach, which copies itself into every worker process with the "
@@ -276,8 +274,6 @@ def stop() -> None:
 
 _LOADED: dict[bytes, tuple[Call, Trial]] = {}
 """In a worker: the last mechanism that was unpickled and its trial, by the digest of its pickle."""
-
-
 _ONE_AT_A_TIME = threading.Lock()
 """Workers of some clusters have several threads, and a process has one global random generator."""
 
@@ -363,6 +359,7 @@ def _unpickle(sent: bytes) -> Any:
 
 
 def _cannot_travel(error: Exception) -> CannotShare:
+    """Return the CannotShare for an error of pickling."""
     return CannotShare(
         "audited in one process, as inputs, outputs or what is measured of them cannot be pickled "
         f"({type(error).__name__}: {error})"
