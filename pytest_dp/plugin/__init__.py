@@ -32,7 +32,7 @@ _MENTION = b"dp_claim"
 
 
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
-    """Register the plugin's state, and add an option and an ini key for each setting."""
+    """Register the `ClaimSession`, and add an option and an ini key for each setting."""
     pluginmanager.register(ClaimSession(parser), PLUGIN)
     group = parser.getgroup("dp", "differential privacy claims (pytest-dp)")
     for name, field in OPTIONS.items():
@@ -52,7 +52,7 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> int | None:
-    """Print the evidence of earlier runs and end with exit code 0, with ``--dp-evidence``."""
+    """Print the evidence of earlier runs and return 0 if ``--dp-evidence`` is given; else None."""
     if not config.option.dp_evidence:
         return None
     from pytest_dp.plugin.earlier import describe_evidence
@@ -68,7 +68,7 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the marker and ``dp-claims.json``; check the options; may raise UsageError."""
+    """Register the marker and ``dp-claims.json``; raise UsageError for wrong options."""
     config.addinivalue_line(
         "markers", f"{MARKER}(eps, ...): a differential privacy claim, audited by pytest-dp."
     )
@@ -83,13 +83,13 @@ def pytest_configure(config: pytest.Config) -> None:
         from pytest_dp.plugin.options import configure
 
         configure(config)
-    if claims_on_record(config):
+    if compares_claims(config):
         from pytest_dp.plugin.claims_file import register_claims_file
 
         register_claims_file(config)
 
 
-def claims_on_record(config: pytest.Config) -> bool:
+def compares_claims(config: pytest.Config) -> bool:
     """Return whether claims are compared with a file: there is one, or a setting asks for it."""
     if config.option.dp_claims or read_ini(config, "claims"):
         return True
@@ -98,13 +98,13 @@ def claims_on_record(config: pytest.Config) -> bool:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """Hand the seed and the cluster of this run to each xdist worker."""
+    """Hand the seed and the cluster of this run to an xdist worker."""
     for name in ("seed", "backend"):
         node.workerinput[f"dp_{name}"] = getattr(node.config.option, f"dp_{name}", None)
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
-    """Return header lines for the profile, the cluster and the seed; none if they are as usual."""
+    """Return header lines for the profile, the cluster and the seed, each only if it is set."""
     seed = getattr(config.option, "dp_seed", None)
     profile = claim_session_of(config).profile
     backend = getattr(config.option, "dp_backend", None)
@@ -114,7 +114,7 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    """Return a collector for a source module that mentions a claim, with ``dp_modules``."""
+    """Return a collector for a source module that mentions a claim if ``dp_modules`` is set."""
     if file_path.suffix != ".py" or not collects_modules(parent.config):
         return None
     if _MENTION not in file_path.read_bytes():
@@ -125,7 +125,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
 
 
 def collects_modules(config: pytest.Config) -> bool:
-    """Return whether source modules are collected."""
+    """Return whether source modules are collected; raise UsageError if the ini key is wrong."""
     return bool(getattr(config.option, "dp_modules", None) or read_ini(config, "modules"))
 
 
@@ -133,7 +133,7 @@ def collects_modules(config: pytest.Config) -> bool:
 def pytest_pycollect_makeitem(
     collector: pytest.Module | pytest.Class, name: str, obj: object
 ) -> Generator[None, Any, Any]:
-    """Return the claims on an object of a test module, beside what pytest collects of it."""
+    """Return items for the claims on an object of a test module, then what pytest collects."""
     collected = yield
     if isinstance(collector, pytest.Module):
         claim_session_of(collector.config).searched.add(collector)
@@ -149,7 +149,10 @@ def pytest_pycollect_makeitem(
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark tests of classes and modules whose claim no test audits, so that they fail."""
+    """Mark tests of classes and modules whose claim no test audits, so that they fail.
+
+    Not in a run of some ids, nor with ``--lf``.
+    """
     marked = any(item.get_closest_marker(MARKER) is not None for item in items)
     # With ids and --lf, some tests of a class or module were not collected.
     is_partial = getattr(config.option, "lf", False) or any("::" in arg for arg in config.args)
@@ -162,9 +165,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Compute the project's digest before the first run, if earlier evidence counts."""
     if "pytest_dp.plugin.options" in sys.modules:  # as an option was given, or a profile loaded
-        from pytest_dp.plugin.options import accumulates, only_changed
+        from pytest_dp.plugin.options import accumulates, audits_only_changed
 
-        if accumulates(session.config) or only_changed(session.config):
+        if accumulates(session.config) or audits_only_changed(session.config):
             from pytest_dp.records.identity import project_digest
 
             project_digest(session.config.rootpath)
@@ -207,7 +210,7 @@ def dp_check(request: pytest.FixtureRequest) -> Any:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Raise ClaimError for a marker that makes no sense, before anything else of the test runs."""
+    """Forget earlier audits of a marked test; raise ClaimError for a marker that is wrong."""
     if item.get_closest_marker(MARKER) is not None:
         from pytest_dp.plugin.check import reset_audits
 
@@ -228,7 +231,10 @@ def pytest_runtest_makereport(
 
 
 def pytest_report_teststatus(report: pytest.TestReport) -> Any:
-    """Return the letter and words for a passed test that needs a remark; None for others."""
+    """Return letter and words for a passed test that is inconclusive, unchanged or broken outside.
+
+    None for other tests.
+    """
     if report.when != "call" or not report.passed or hasattr(report, "wasxfail"):
         return None
     records = getattr(report, "dp_records", ())

@@ -25,7 +25,7 @@ from pytest_dp.plugin.claim_session import (
     represent,
 )
 from pytest_dp.plugin.collect import closest_markers, path_and_line, read_marker, takes_dp_check
-from pytest_dp.plugin.options import only_changed, settings_of
+from pytest_dp.plugin.options import audits_only_changed, settings_of
 from pytest_dp.report.record import Record, claim_fields, junit_properties
 from pytest_dp.running.generators import claim_seed
 
@@ -36,13 +36,13 @@ if TYPE_CHECKING:  # audits load much, and a claim that is unchanged needs none 
 def audit_or_look_up(
     item: pytest.Item, mechanism: Any, claim: Claim, keywords: Mapping[str, Any]
 ) -> None:
-    """Audit the claim of a generated item; with ``--dp-changed`` only if it has not passed before.
+    """Audit the claim of a generated item, or with ``--dp-changed`` note its earlier pass.
 
-    Raises PrivacyViolation or InconclusiveAudit, as `conclude_audit`.
+    An audit's pass is kept for later runs. Raises as `conclude_audit` and `run_audit`.
     """
     __tracebackhide__ = True
     lookup = None
-    if only_changed(item.config):
+    if audits_only_changed(item.config):
         from pytest_dp.plugin.earlier import PassLookup
 
         lookup = PassLookup(item, mechanism, claim, path_and_line(item))
@@ -62,9 +62,10 @@ def run_audit(
     keywords: Mapping[str, Any],
     number: int = 1,
 ) -> AuditResult:
-    """Audit a claim with the settings of this run, keep what later runs use, and return the result.
+    """Run an audit with this run's settings, write files for later runs, and return the result.
 
-    `keywords` are those of the claim, and `number` counts the audits of a test from 1.
+    Writes the evidence, and the pair that broke the claim. `keywords` are those of the claim, and
+    `number` counts the audits of a test from 1. Raises ClaimError and MechanismError as ``audit``.
     """
     from pytest_dp.auditors import run
     from pytest_dp.plugin.earlier import Earlier, write_pair_file
@@ -85,9 +86,10 @@ def run_audit(
 
 
 def conclude_audit(item: pytest.Item, claim: Claim, result: AuditResult, number: int = 1) -> None:
-    """Keep the result for the table; raise or warn if it is not a pass that is good enough.
+    """Append the result's record to the test's audits; then raise or warn unless the claim passed.
 
-    Raises PrivacyViolation, or InconclusiveAudit where ``at_least`` asks for more.
+    Raises PrivacyViolation for a violation, and InconclusiveAudit if ``at_least`` asks for more
+    than the result. Other inconclusive results, which it permits, give an InconclusiveWarning.
     """
     __tracebackhide__ = True
     from pytest_dp.auditors.session import InconclusiveAudit, PrivacyViolation
@@ -96,7 +98,7 @@ def conclude_audit(item: pytest.Item, claim: Claim, result: AuditResult, number:
     drawn = any(file.name.lower().endswith(".html") for file in report_paths(item.config))
     record = Record.of(result, item.nodeid, path, line, pictures=drawn)
     settings = settings_of(item.config, result.claim)
-    record = replace(record, too_little=_too_little(result, settings.at_least))
+    record = replace(record, too_little=_grade_reason(result, settings.at_least))
     audits_of(item).ended.append(Audit(number, claim, result, record))
     item.user_properties += [
         pair for pair in junit_properties(record) if pair not in item.user_properties
@@ -113,7 +115,7 @@ def conclude_audit(item: pytest.Item, claim: Claim, result: AuditResult, number:
 
 
 def _what_asks_for_a_pass(item: pytest.Item, claim: Claim, settings: Settings) -> str:
-    """Return why an inconclusive audit fails its test, and what to do."""
+    """Return a sentence on what asks for a pass where an audit is inconclusive, and what to do."""
     profile = claim_session_of(item.config).profile
     by = f" (profile {profile})" if profile and "at_least" not in claim.effort else ""
     return (
@@ -122,8 +124,8 @@ def _what_asks_for_a_pass(item: pytest.Item, claim: Claim, settings: Settings) -
     )
 
 
-def _too_little(result: AuditResult, at_least: str) -> str:
-    """Return why a pass has a lower grade than `at_least`, and what may help; empty if not."""
+def _grade_reason(result: AuditResult, at_least: str) -> str:
+    """Return why a pass has a lower grade than `at_least`, and what may help; else ""."""
     is_pass = result.verdict == "no violation"
     if not is_pass or GRADES.index(result.strength) >= GRADES.index(at_least):
         return ""
@@ -132,7 +134,7 @@ def _too_little(result: AuditResult, at_least: str) -> str:
 
 
 def _remedy(result: AuditResult, at_least: str) -> str:
-    """Return what may help a pass to reach a grade."""
+    """Return what may help a pass to reach the grade `at_least`."""
     if result.unreached and result.strength == "fair":
         return "inputs that reach all of its code may help"
     if result.far_below is not None:
@@ -149,7 +151,11 @@ def _remedy(result: AuditResult, at_least: str) -> str:
 
 
 def make_checker(request: pytest.FixtureRequest) -> Any:
-    """Return the function that the fixture ``dp_check`` gives to a test; fail without a marker."""
+    """Return the function ``dp_check`` of a test, which audits a mechanism and returns the result.
+
+    The function raises as `conclude_audit`, and ClaimError for wrong keywords or several claims.
+    Fails the test if it has no marker.
+    """
     item: pytest.Item = request.node
     markers = closest_markers(item)
     if not markers:
@@ -179,7 +185,7 @@ def make_checker(request: pytest.FixtureRequest) -> Any:
 
 
 def reset_audits(item: pytest.Item) -> None:
-    """Forget audits of earlier runs of a test; raise ClaimError if its marker makes no sense."""
+    """Forget audits of earlier runs of a test; raise ClaimError for wrong or unused markers."""
     audits = audits_of(item)
     who = audits.unaudited
     audits.ended, audits.calls, audits.is_uncalled = [], 0, False
@@ -197,7 +203,11 @@ def reset_audits(item: pytest.Item) -> None:
 def attach_records(
     item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport
 ) -> None:
-    """Put the records of this test on its report, and show our own errors in our own way."""
+    """Put the records of a test's audits on its report, and show our errors at the claim's line.
+
+    A test that took ``dp_check`` and never called it fails. An error of a claim that was not
+    audited has a record as well.
+    """
     error = call.excinfo.value if call.excinfo is not None else None
     if call.when == "call" and report.passed and audits_of(item).is_uncalled:
         error = ClaimError(
@@ -239,7 +249,7 @@ def _records_of_audits(
 
 
 def _merge_keywords(keywords: dict[str, Any], overrides: dict[str, Any]) -> dict[str, Any]:
-    """Merge the keywords of a marker with those of a call, which come first."""
+    """Return the keywords of a marker and a call; the call wins, ``pairs`` replaces ``inputs``."""
     merged = {**keywords, **overrides}
     for given, other in (("pairs", "inputs"), ("inputs", "pairs")):
         if given in overrides and other not in overrides:
@@ -248,6 +258,7 @@ def _merge_keywords(keywords: dict[str, Any], overrides: dict[str, Any]) -> dict
 
 
 def _one_claim(keywords: dict[str, Any]) -> Claim:
+    """Return the claim of these keywords; raise ClaimError if they give several, or are wrong."""
     claims = expand(keywords)
     if len(claims) > 1:
         raise ClaimError(
@@ -258,10 +269,9 @@ def _one_claim(keywords: dict[str, Any]) -> Claim:
 
 
 class Progress:
-    """A sign of life during long audits, on a terminal only.
+    """A line of text during long audits, on a terminal only, that ends with the audit.
 
-    ``[count[eps=1.0]: 120,000 samples, 4 of 60 s, detects 1.4]``. The text is removed when the
-    audit ends, so that nothing of it stays in the line or in a log.
+    ``[count[eps=1.0]: 120,000 samples, 4 of 60 s, detects 1.4]``
     """
 
     def __init__(self, config: pytest.Config, name: str, max_seconds: float) -> None:
@@ -276,9 +286,10 @@ class Progress:
         self.writer = writer if writer is not None and writer.hasmarkup else None
 
     def show(self, runs: int, seconds: float, caught: float | None = None) -> None:
-        """Replace the text that is shown, where there is room for it in the line.
+        """Write the progress in place of the last one; shortened or left out if the line is full.
 
-        `caught` is the smallest true loss that would have been caught by now, in nats.
+        Nothing in the first seconds. `runs` are samples; `caught` is the smallest loss in nats that
+        would have been detected by now.
         """
         if self.writer is None or seconds < QUIET_SECONDS:
             return
@@ -289,7 +300,7 @@ class Progress:
         room = self.writer.fullwidth - self.writer.width_of_current_line - len(" []")
         text = text if len(text) < room else clock
         if len(text) < room:
-            self._take_back()
+            self._erase()
             self._write(f" [{text}]")
             self.shown = len(f" [{text}]")
 
@@ -297,14 +308,16 @@ class Progress:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._take_back()
+        self._erase()
 
-    def _take_back(self) -> None:
+    def _erase(self) -> None:
+        """Erase the text that is shown, if any."""
         if self.shown:
             self._write(f"\x1b[{self.shown}D\x1b[K")
             self.shown = 0
 
     def _write(self, text: str) -> None:
+        """Write a text to the terminal, past pytest's capture and its count of columns."""
         if self.writer is None:
             return
         # Straight to the stream: the writer would count these characters as part of the line.

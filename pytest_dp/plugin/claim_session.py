@@ -50,7 +50,7 @@ class Audit(NamedTuple):
 
 @dataclass(slots=True)
 class Audits:
-    """The audits of one test."""
+    """A list of the audits of one test."""
 
     ended: list[Audit] = field(default_factory=list)
     calls: int = 0
@@ -64,7 +64,7 @@ class Audits:
 
 
 class ClaimSession:
-    """The state of a run, from the time when pytest loads this plugin, and outcomes of its claims.
+    """A plugin of pytest with the state of a run, and the outcomes of its claims.
 
     Workers of pytest-xdist have a session too; reports of tests reach that of the main process.
 
@@ -108,7 +108,7 @@ class ClaimSession:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_configure(self, config: pytest.Config) -> None:
-        """Keep `config`, and a copy of standard error; check the files of reports."""
+        """Keep `config` and a copy of standard error; raise UsageError for wrong report files."""
         self._config = config
         with suppress(OSError):  # there is none
             self.stderr = os.dup(2)
@@ -121,30 +121,30 @@ class ClaimSession:
 
     @cached_property
     def typed_options(self) -> frozenset[str]:
-        """The names of options that are not as the ini file with its ``addopts`` says."""
+        """The names of options that differ from the ini file with its ``addopts``."""
         by_files = vars(self.parser.parse_known_args(self._config.getini("addopts")))
         given = vars(self._config.option).items()
         return frozenset(name for name, value in given if value != by_files.get(name))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection(self) -> None:
-        """Remove reports of earlier runs: should this run be killed, they are not its own."""
+        """Remove reports of earlier runs, as a run that is killed writes none."""
         for file in self.files:
             with suppress(OSError):  # writing will say why
                 file.unlink()
 
     def pytest_itemcollected(self, item: pytest.Item) -> None:
-        """Note whose claims are tests."""
+        """Note the file of a generated test."""
         if hasattr(item, "declaration"):
             self.tested.add(item.path)
 
     def pytest_runtest_logstart(self, nodeid: str, location: tuple[str, int | None, str]) -> None:
-        """Note where a test is, which nothing else says of it once a worker has crashed."""
+        """Note file and line of a test, for a worker that may crash."""
         self.started[nodeid] = location[0], (location[1] or 0) + 1
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_handlecrashitem(self, crashitem: str, report: pytest.TestReport) -> None:
-        """Make an error of the claim at which a worker of pytest-xdist crashed."""
+        """Add the record of an error for the claim at which a worker of pytest-xdist crashed."""
         path, line = self.started.get(crashitem, (report.location[0], 1))
         with suppress(OSError):
             if b"claim" in (self._config.rootpath / path).read_bytes():
@@ -156,12 +156,12 @@ class ClaimSession:
                 report.__dict__["dp_records"] = [record.as_dict()]
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Keep the report of a claim, in the main process; that of a rerun takes its place."""
+        """Keep the last report of a claim, in the main process."""
         if hasattr(report, "dp_records") and not hasattr(self._config, "workerinput"):
             self.reports[report.nodeid] = report
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Write the files of reports, also where no claim was met; call the hook of others."""
+        """Call ``pytest_dp_report``, and write the files of reports, also without claims."""
         if not self.reports and not self.files:
             return
         from pytest_dp.plugin.summary import report_records, write_reports
@@ -178,13 +178,13 @@ class ClaimSession:
         self._fail_for_problems()
 
     def _fail_for_problems(self) -> None:
-        """Let the run fail if something could not be reported."""
+        """Make a run that passed fail if something could not be reported."""
         session = self._session
         if self.problems and session and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Print the table of claims; on GitHub, write annotations and the job summary as well."""
+        """Print the table of claims, files, faults and problems; on GitHub, annotations too."""
         if self.reports:
             from pytest_dp.plugin.summary import report_records, show_table
 
@@ -193,7 +193,7 @@ class ClaimSession:
         for file in self.files:
             if not any(f"--dp-report={file} " in problem for problem in self.problems):
                 terminalreporter.write_line(f"report of the privacy claims: {file}")
-        for line in _not_collected(self._config, self.tested):
+        for line in _lines_on_uncollected(self._config, self.tested):
             terminalreporter.write_line(line, yellow=True)
         faults = sys.modules.get("pytest_dp.basics.errors")
         for line in faults.pop_noted() if faults is not None else ():  # those of no audit
@@ -211,12 +211,12 @@ def claim_session_of(config: pytest.Config) -> ClaimSession:
 
 
 def audits_of(item: pytest.Item) -> Audits:
-    """Return the `Audits` of a test, made when first asked for."""
+    """Return the `Audits` of a test; the first call makes them."""
     return claim_session_of(item.config).audits.setdefault(item, Audits())
 
 
 def read_ini(config: pytest.Config, name: str) -> Any:
-    """Return the value of the ini key ``dp_<name>``, or None; raises UsageError if it is wrong."""
+    """Return the value of the ini key ``dp_<name>``, or None; raise UsageError if it is wrong."""
     try:
         return config.getini(f"dp_{name}")
     except (pytest.UsageError, TypeError, ValueError) as error:
@@ -226,7 +226,7 @@ def read_ini(config: pytest.Config, name: str) -> Any:
 
 
 def option_or_ini(config: pytest.Config, name: str) -> Any:
-    """Return the value of an option or, if it is not given, of its ini key."""
+    """Return an option or, if it is not given, its ini key, or None; raise as `read_ini`."""
     option = getattr(config.option, f"dp_{name}", None)
     return read_ini(config, name) if option is None else option
 
@@ -241,15 +241,15 @@ def claims_path(config: pytest.Config) -> Path:
 
 
 def report_paths(config: pytest.Config) -> list[Path]:
-    """Return the files of ``--dp-report`` and of the ini key, the latter relative to the root."""
+    """Return the files of ``--dp-report``, then those of the ini key, relative to the root."""
     typed = map(Path, getattr(config.option, "dp_report", None) or ())
     return [*typed, *(config.rootpath / line for line in read_ini(config, "report") or ())]
 
 
 def has_claims(obj: object) -> bool:
-    """Return whether an object has a claim or, if it is a class, something in its body has one.
+    """Return whether an object, or something in the body of a class, has a claim.
 
-    Asks carefully: mocks make up any attribute, and proxies may raise anything when touched.
+    False for mocks, which make up any attribute, and for proxies that raise when touched.
     """
     try:
         if type(getattr(obj, _CLAIMS, None)) is tuple:
@@ -272,10 +272,10 @@ def pytest_dp_report(records: Sequence[Record], config: pytest.Config) -> None:
     """
 
 
-def _not_collected(config: pytest.Config, audited: Collection[Path]) -> list[str]:
-    """Return a line for each imported file with claims that no test audits.
+def _lines_on_uncollected(config: pytest.Config, audited: Collection[Path]) -> list[str]:
+    """Return a line for each imported file of the project with claims of which no test came.
 
-    No lines if the command line names tests, as others are then left out on purpose.
+    Empty if the command line names tests, as others are then left out on purpose.
     """
     declaration = sys.modules.get("pytest_dp.declaration")
     chosen = config.args_source is pytest.Config.ArgsSource.ARGS
@@ -303,8 +303,7 @@ def represent(
 ) -> ReprExceptionInfo:
     """Return an error as pytest shows it: the claim's source, the message, and the place.
 
-    These classes survive the way from an xdist worker, give the line of the short summary and the
-    JUnit message, and are coloured like any other failure.
+    The classes survive the way from an xdist worker.
     """
     from pytest_dp.auditors.session import PrivacyViolation  # it loads NumPy
 
@@ -325,7 +324,7 @@ def represent(
 
 
 def warn_without_failing(item: pytest.Item, message: str) -> None:
-    """Warn that an optional step failed; filters that make errors of warnings fail no test."""
+    """Warn that an optional step failed; only record the warning where it would be an error."""
     warning = pytest.PytestCacheWarning(message)
     try:
         item.warn(warning)
@@ -337,7 +336,7 @@ def warn_without_failing(item: pytest.Item, message: str) -> None:
 
 
 def count_as_error(reporter: pytest.TerminalReporter, name: str, message: str) -> None:
-    """Add an error to the counts in pytest's last line, for what no test could fail with."""
+    """Add an error that belongs to no test to the counts in pytest's last line."""
     place = ReprFileLocation(name, 1, message.partition("\n")[0])
     told = ReprExceptionInfo(ReprTraceback([], None, "long"), place)  # pytest 8.4 shows no text
     report = pytest.TestReport(name, (name, None, name), {}, "failed", told, "teardown")
@@ -345,7 +344,7 @@ def count_as_error(reporter: pytest.TerminalReporter, name: str, message: str) -
 
 
 def error_reason(error: Exception) -> str:
-    """Return an error as text; of an OSError without the name of its file, as it is temporary."""
+    """Return an error as text with its type; of an OSError only the reason, without a file."""
     if isinstance(error, OSError):
         return error.strerror or str(error)
     return f"{type(error).__name__}: {error}"
@@ -360,7 +359,10 @@ def relative_path(path: Path, root: Path) -> str:
 
 
 def decorator_source(path: Path, line: int) -> list[str]:
-    """Return the source from a decorator to its function's signature; empty if unreadable."""
+    """Return the source lines from a decorator to its function's signature; empty if unreadable.
+
+    One line if no function follows within `MAX_SOURCE_LINES`.
+    """
     try:
         after = path.read_text(encoding="utf-8").splitlines()[line - 1 :][:MAX_SOURCE_LINES]
     except (OSError, UnicodeDecodeError):

@@ -35,9 +35,9 @@ _OUTPUT = "dp_claims"
 
 
 def _claims_mode(config: pytest.Config, worker: bool) -> str:
-    """Return the mode that is set, one of `CHOICES`; raises UsageError for others.
+    """Return the mode that is set, one of `CHOICES`; raise UsageError for others.
 
-    A file may only set modes under which a weaker claim fails.
+    Also raises UsageError if a file sets a mode under which a weaker claim passes.
     """
     option = getattr(config.option, "dp_claims", None)
     mode: str = option or read_ini(config, "claims") or "auto"
@@ -59,7 +59,11 @@ def _claims_mode(config: pytest.Config, worker: bool) -> str:
 
 
 def register_claims_file(config: pytest.Config) -> None:
-    """Register the plugin that compares claims with ``dp-claims.json``, or writes it."""
+    """Register the plugin that compares claims with ``dp-claims.json``, or writes the file.
+
+    Registers nothing if the mode is "off", or "auto" without a file, or if tests are only
+    collected. Raises UsageError as `_claims_mode`, and for an update without audits.
+    """
     mode = _claims_mode(config, hasattr(config, "workerinput"))
     if mode == "update" and config.option.collectonly:
         raise pytest.UsageError(
@@ -73,7 +77,7 @@ def register_claims_file(config: pytest.Config) -> None:
 
 
 class ClaimsFile:
-    """The claims of a run, by the node ids of their tests, and hooks by which they are found.
+    """A plugin of pytest that compares the claims of a run with ``dp-claims.json``, or writes it.
 
     Attributes
     ----------
@@ -106,7 +110,7 @@ class ClaimsFile:
 
     @cached_property
     def entries_on_record(self) -> dict[str, Any] | None:
-        """The entries on record; None if the file is missing or damaged, which ends in an error."""
+        """The entries on record; None for a missing or damaged file, which the end reports."""
         from pytest_dp.records.entries import load_entries
 
         with suppress(ClaimsFileError):
@@ -117,7 +121,7 @@ class ClaimsFile:
     def pytest_collection_modifyitems(
         self, items: list[pytest.Item]
     ) -> Generator[None, object, object]:
-        """Describe each test with a claim in `tests`, and whether it was left out of the run."""
+        """Add each test with a claim to `tests`, and note whether the run leaves it out."""
         before = [item for item in items if item.get_closest_marker(MARKER) is not None]
         outcome = yield
         left = {id(item) for item in items}
@@ -131,20 +135,20 @@ class ClaimsFile:
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Put the audited entries on the report; fail a test whose claim is less than on record."""
+        """Put audited entries on the report; fail a passed test if they are less than on record."""
         report = yield
         if call.when == "call" and audits_of(item).ended:
-            from pytest_dp.plugin.claims_judged import compare_with_record, entries_of
+            from pytest_dp.plugin.claims_judged import audited_entries, fail_weakened_test
 
-            entries = entries_of(self, item, call, report)
+            entries = audited_entries(self, item, call, report)
             report.__dict__["dp_audited"] = entries
             if report.passed and not hasattr(report, "wasxfail") and not self.update:
-                compare_with_record(self, item, report, entries)
+                fail_weakened_test(self, item, report, entries)
         return report
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        """Add the tests that a worker has collected; none if it crashed."""
+        """Add the tests that a worker has collected; if it crashed, note that the run stopped."""
         output = getattr(node, "workeroutput", {}).get(_OUTPUT)
         self.stopped = self.stopped or output is None
         self.tests.update(json.loads(output or "{}"))
@@ -154,7 +158,7 @@ class ClaimsFile:
         self.uncollected = self.uncollected or report.failed
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Note the outcome of a test; a later rerun replaces it."""
+        """Note the outcome of a test; a rerun replaces it."""
         test = report.nodeid
         if hasattr(report, "dp_audited"):
             self.audited[test] = report.dp_audited
@@ -173,7 +177,10 @@ class ClaimsFile:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Compare all claims with the file, or write it, before reports are written."""
+        """Compare all claims with the file, or write the file; a worker sends its tests instead.
+
+        A run that did not end normally does neither.
+        """
         if hasattr(session.config, "workeroutput"):
             session.config.workeroutput[_OUTPUT] = json.dumps(self.tests)
             return
@@ -190,7 +197,7 @@ class ClaimsFile:
         conclude_claims(self, session)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Print changes of claims on record; failures and updates with -q, too."""
+        """Print changes of claims on record; with -q, only failures and updates."""
         quiet = terminalreporter.config.get_verbosity() < 0
         lines = [] if quiet and not self.update else self.lines
         if self.failures or (lines and not quiet):
@@ -205,5 +212,6 @@ class ClaimsFile:
 
 
 def _reason_in_words(word: str, text: str) -> str:
+    """Return ``"WORD: TEXT"``, on one line; only the word without a text."""
     text = " ".join(re.sub(r"^reason: ", "", text).split())
     return f"{word}: {text}" if text else word

@@ -44,9 +44,10 @@ _LEAVING_FILES_OUT = ("lf", "pyargs", "ignore", "ignore_glob")
 
 
 def describe_test(item: pytest.Item, file: Path, left_out: bool) -> dict[str, Any]:
-    """Return the description of a test for `ClaimsFile.tests`, known without an audit.
+    """Return the description of a test for `ClaimsFile.tests`, before its audits.
 
-    Its id is as in the file of claims, whatever pytest's root is.
+    The id is relative to the folder of the claims file. The entry is None for tests with
+    ``dp_check`` and for broken claims.
     """
     path, line = path_and_line(item)
     _, colons, name = item.nodeid.partition("::")
@@ -57,35 +58,39 @@ def describe_test(item: pytest.Item, file: Path, left_out: bool) -> dict[str, An
         "id": relative_path(item.path, file.parent) + colons + name,
         "path": path,
         "line": line,
-        "entry": _entry_of(item, claim) if isinstance(claim, Claim) else None,
+        "entry": _make_test_entry(item, claim) if isinstance(claim, Claim) else None,
         "left_out": left_out,
     }
 
 
-def _entry_of(item: pytest.Item, claim: Claim, resolved: Any = None) -> Entry:
+def _make_test_entry(item: pytest.Item, claim: Claim, resolved: Any = None) -> Entry:
+    """Return the entry of a claim with the settings of files; `resolved` is as in `make_entry`."""
     return make_entry(claim, settings_of_files(item.config, claim), resolved)
 
 
-def entries_of(
+def audited_entries(
     run: ClaimsFile, item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport
 ) -> list[tuple[int, Entry, bool]]:
-    """Return the audits of a test, as `ClaimsFile.audited` has them."""
+    """Return number, entry, and whether a violation was expected, for each audit of a test."""
     raised = getattr(call.excinfo.value, "result", None) if call.excinfo is not None else None
     known = run.tests.get(item.nodeid, {}).get("entry") or {}
     before = {name: known[name] for name in ("effort", "params") if name in known}
     entries = []
     for audit in audits_of(item).ended:
         # As it was before: runs may leave something in what functions name.
-        of_claim = _entry_of(item, audit.claim, audit.result.claim.promise) | before
+        of_claim = _make_test_entry(item, audit.claim, audit.result.claim.promise) | before
         is_expected = report.outcome != "failed" or audit.result is not raised
         entries.append((audit.number, of_claim, audit.result.violated and is_expected))
     return entries
 
 
-def compare_with_record(
+def fail_weakened_test(
     run: ClaimsFile, item: pytest.Item, report: pytest.TestReport, audits: Sequence[Any]
 ) -> None:
-    """Turn the report of a test that passed into a failure if a claim is less than on record."""
+    """Turn the report of a passed test into a failure if a claim is less than on record.
+
+    Unchanged if there is no readable file. Adds the record of the failure.
+    """
     recorded = run.entries_on_record
     if recorded is None or item.nodeid not in run.tests:
         return
@@ -105,7 +110,7 @@ def compare_with_record(
 
 
 def _report_failure(name: str, path: str, line: int, text: str) -> Record:
-    """Return what reports show of a claim, or a claims file, that fails against the record."""
+    """Return the record of a claim, or a claims file, that fails against what is on record."""
     record = Record.of_error(name, path, line, text, status="weakened")
     return replace(record, headline=" ".join(text.partition("\n\n")[0].split()))
 
@@ -115,12 +120,15 @@ def _ids_of_tests(run: ClaimsFile) -> set[str]:
 
 
 def _audit_id(name: str, number: int) -> str:
-    """Return the id of one of the audits of a test."""
+    """Return the id of one of the audits of a test: ``test_a``, ``test_a#2``."""
     return name if number == 1 else f"{name}#{number}"
 
 
 def conclude_claims(run: ClaimsFile, session: pytest.Session) -> None:
-    """Compare the claims of the run with the file, or write it; fail the run if it is due."""
+    """Compare the claims of the run with the file, or write the file; add lines and failures.
+
+    Failures make the run fail, and stand in its reports; an unreadable file is a failure too.
+    """
     try:
         (_update_file if run.update else _compare_claims)(run)
     except (ClaimsFileError, OSError) as error:
@@ -135,7 +143,7 @@ def conclude_claims(run: ClaimsFile, session: pytest.Session) -> None:
 
 
 def _compare_claims(run: ClaimsFile) -> None:
-    """Add lines and failures for claims on record, but for those that failed a test.
+    """Add lines and failures for claims on record, but for claims whose test has failed.
 
     Raises ClaimsFileError if there is no file, or it cannot be read.
     """
@@ -145,7 +153,7 @@ def _compare_claims(run: ClaimsFile) -> None:
             "--dp-claims=update, and commit it."
         )
     recorded = load_entries(run.file)
-    judgements = judge(recorded, list(_collected_claims(run, recorded)), _expected_ids(run))
+    judgements = judge(recorded, list(_collected_claims(run, recorded)), _make_is_expected(run))
     failed = {run.tests[test]["id"] for test in run.failed if test in run.tests}
     for judgement in judgements:
         claim = judgement.collected
@@ -158,9 +166,14 @@ def _compare_claims(run: ClaimsFile) -> None:
 
 
 def _update_file(run: ClaimsFile) -> None:
-    """Write the claims of this run into the file; entries of other claims stay as they are."""
+    """Write the claims of this run into the file, and add lines on the changes.
+
+    Entries that this run cannot know stay. Raises ClaimsFileError.
+    """
     recorded = load_entries(run.file)
-    entries = update_entries(recorded, list(_collected_claims(run, recorded)), _expected_ids(run))
+    entries = update_entries(
+        recorded, list(_collected_claims(run, recorded)), _make_is_expected(run)
+    )
     changed = write_entries(run.file, entries)
     count = f"{plural(len(entries), 'claim')} on record"
     run.lines.append(f"{run.file.name}: {count}" + ("" if changed else ", as before"))
@@ -171,9 +184,9 @@ def _update_file(run: ClaimsFile) -> None:
 
 
 def _collected_claims(run: ClaimsFile, recorded: Mapping[str, Entry]) -> Iterator[Collected]:
-    """Yield each audit of each test, or the claim of a test that was not run, and its id on record.
+    """Yield each audit of each test with its id on record; the claim itself of a test not run.
 
-    Claims that are broken, as their tests expect, are left out.
+    An expected violation is left out, or counts as hidden if it is on record.
     """
     audits = {
         node: run.audited.get(node, [(1, test["entry"], False)]) for node, test in run.tests.items()
@@ -182,13 +195,13 @@ def _collected_claims(run: ClaimsFile, recorded: Mapping[str, Entry]) -> Iterato
         _audit_id(run.tests[node]["id"], number): audited
         for node, of_test in audits.items()
         for number, audited, broken in of_test
-        if not broken or _not_audited(run, node)
+        if not broken or _reason_not_audited(run, node)
     }
     on_record = counterparts(recorded, found, _ids_of_tests(run))
     # else the command line itself may leave it out
     is_whole = claim_session_of(run.config).typed_options.isdisjoint(_SELECTING)
     for node, test in run.tests.items():
-        hidden, selected = _not_audited(run, node), True
+        hidden, selected = _reason_not_audited(run, node), True
         if test["left_out"]:
             hidden, selected = "left out: by addopts, by conftest.py or by a plugin", is_whole
         for number, audited, broken in audits[node]:
@@ -199,7 +212,7 @@ def _collected_claims(run: ClaimsFile, recorded: Mapping[str, Entry]) -> Iterato
                 yield Collected(name, None, "violated: as the test expects", selected, name)
 
 
-def _not_audited(run: ClaimsFile, nodeid: str) -> str:
+def _reason_not_audited(run: ClaimsFile, nodeid: str) -> str:
     """Return why a collected test audited nothing; empty if it did, or if it failed."""
     ended = run.ended.get(nodeid)
     if ended not in (None, "", "ran"):
@@ -211,11 +224,14 @@ def _not_audited(run: ClaimsFile, nodeid: str) -> str:
     return "passed: without an audit" if ended else ""
 
 
-def _expected_ids(run: ClaimsFile) -> Callable[[str], bool]:
-    """Return a function that says whether this run should have found the claim of an id."""
+def _make_is_expected(run: ClaimsFile) -> Callable[[str], bool]:
+    """Return a function from an id to whether this run should have found that claim.
+
+    False for all ids if something could not be collected.
+    """
     if run.uncollected:
         return lambda name: False  # noqa: ARG005
-    collected = scope_of_run(run.config, run.file.parent)
+    collected = make_is_in_scope(run.config, run.file.parent)
     silent = {test["id"] for nodeid, test in run.tests.items() if nodeid not in run.audited}
     # What has failed already may have come to no claim, or not to the last of them.
     failed = {mechanism_of(run.tests[test]["id"]) for test in run.failed if test in run.tests}
@@ -228,7 +244,7 @@ def _expected_ids(run: ClaimsFile) -> Callable[[str], bool]:
 
 
 def _place_on_record(run: ClaimsFile, name: str, claim: Collected | None) -> tuple[Path, int]:
-    """Return a file and a line for a claim on record that no test could fail with."""
+    """Return the file and line of a claim's test or, if it is gone, of its entry."""
     for test in run.tests.values():
         if claim is not None and test["id"] == test_of(claim.id):
             return run.config.rootpath / test["path"], int(test["line"])
@@ -236,10 +252,10 @@ def _place_on_record(run: ClaimsFile, name: str, claim: Collected | None) -> tup
     return run.file, next((at for at, text in enumerate(lines, 1) if f'"{name}"' in text), 1)
 
 
-def scope_of_run(config: pytest.Config, folder: Path) -> Callable[[str], bool]:
-    """Return a function that says whether this run should collect a claim, by its id.
+def make_is_in_scope(config: pytest.Config, folder: Path) -> Callable[[str], bool]:
+    """Return a function from the id of a claim to whether this run should collect it.
 
-    A run of some node ids, or with typed options that leave out files, is to collect none.
+    False for all ids in a run of some node ids, or with typed options that leave out files.
     """
     is_partial = any("::" in arg for arg in config.args)
     if is_partial or not claim_session_of(config).typed_options.isdisjoint(_LEAVING_FILES_OUT):

@@ -29,7 +29,7 @@ LOST = (
 
 
 class ClaimItem(pytest.Function):
-    """The audit of one claim; to pytest, a test function like any other."""
+    """A test item that audits one claim; to pytest, a test function like any other."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class ClaimItem(pytest.Function):
             # their own.
             self._id = type(structured).parse(self.nodeid)
         self.mechanism, self.declaration, self.claim = mechanism, declaration, claim
-        self.line = _line_in(declaration, self.path) or declaration.line
+        self.line = _line_of_claim(declaration, self.path) or declaration.line
         self.add_marker(MARKER)
 
     def runtest(self) -> None:
@@ -72,7 +72,7 @@ class SourceModule(pytest.Module):
     """A module of production code, of which only the claims are collected."""
 
     def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
-        """Return the claims written in this module, in its order."""
+        """Return items for the claims of this module, in its order, then for lost ones."""
         items: list[pytest.Item] = []
         for name, obj in list(vars(self.obj).items()):
             if has_claims(obj):
@@ -81,10 +81,10 @@ class SourceModule(pytest.Module):
 
 
 def lost_items(collector: pytest.Module, items: Iterable[Any]) -> list[pytest.Item]:
-    """Return an item that fails for each claim of a module that none of its items is about.
+    """Return an item that fails for each claim of a module that is in none of `items`.
 
-    A function that replaces another one takes its claim away. One that was deleted, and that
-    nothing holds any more, was meant to go.
+    Such as of a function that another one replaced. None for mechanisms that were deleted and that
+    nothing holds any more, and none for claims of another file or of an earlier import.
     """
     module = collector.obj
     spec, declared = DECLARED.get(module.__name__, (None, []))
@@ -94,7 +94,7 @@ def lost_items(collector: pytest.Module, items: Iterable[Any]) -> list[pytest.It
     missing = [
         entry
         for entry in declared
-        if id(entry[0]) not in tested and _same_file(entry[0].file, collector.path)
+        if id(entry[0]) not in tested and _is_same_file(entry[0].file, collector.path)
     ]
     if missing:
         gc.collect()  # classes refer to themselves
@@ -119,12 +119,15 @@ def lost_items(collector: pytest.Module, items: Iterable[Any]) -> list[pytest.It
 
 
 def _label_of_fault(label: str, many: int, declaration: Declaration) -> str:
-    """Return the label that distinguishes an invalid claim from others of the same mechanism."""
+    """Return a label for an invalid claim, with its line if a mechanism has several."""
     return label if many == 1 else f"{label}, line {declaration.line}"
 
 
 def make_source_module(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    """Return a collector for a source module, unless pytest collects the file as tests anyway."""
+    """Return a collector for a source module; None if pytest collects the file as tests anyway.
+
+    Also None for ``conftest.py``, ``setup.py`` and ``__main__.py``.
+    """
     if file_path.name in ("conftest.py", "setup.py", "__main__.py"):
         return None
     patterns = parent.config.getini("python_files")
@@ -134,7 +137,11 @@ def make_source_module(file_path: Path, parent: pytest.Collector) -> pytest.Coll
 
 
 def claim_items(collector: pytest.Module, name: str, obj: Any) -> list[pytest.Item]:
-    """Return one item for each claim on `obj` that is written in the collector's file."""
+    """Return an item for each claim on `obj` that is written, or made, in the collector's file.
+
+    `obj` is a table, a function, or a class, whose methods count as well. Invalid claims give items
+    that fail. Empty if `obj` is collected under its own name.
+    """
     if isinstance(obj, Claims):
         return list(_items_of_table(collector, name, obj))
     if isinstance(obj, type) and obj.__module__ == collector.obj.__name__:
@@ -153,7 +160,7 @@ def claim_items(collector: pytest.Module, name: str, obj: Any) -> list[pytest.It
 
 
 def _items_of_table(collector: pytest.Module, name: str, table: Claims) -> Iterable[pytest.Item]:
-    """Yield an item for each claim of each entry, and a failing item for each wrong entry."""
+    """Yield an item for each claim of each entry of a table; a failing one for a wrong entry."""
     allowed = "Allowed: claims({'a name': Claimed(mechanism, eps=1.0, pairs=[...]), ...})."
     here = Declaration({}, *table.site)
     if not isinstance(table.entries, Mapping) or not table.entries:
@@ -166,7 +173,7 @@ def _items_of_table(collector: pytest.Module, name: str, table: Claims) -> Itera
             continue
         entry.declaration.made_at = table.site  # where an entry is made by a helper elsewhere
         marks = entry.marks if isinstance(entry.marks, list | tuple) else [entry.marks]
-        several = _claims_of(entry.declaration)
+        several = _expand_or_error(entry.declaration)
         labels = distinct_labels(claim for claim in several if isinstance(claim, Claim))
         full = [f"{name}[{label}-{one}]" for one in labels]
         for item_name, claim in zip(
@@ -175,8 +182,8 @@ def _items_of_table(collector: pytest.Module, name: str, table: Claims) -> Itera
             yield _make_item(collector, item_name, entry.mechanism, entry.declaration, claim, marks)
 
 
-def _claims_of(declaration: Declaration) -> list[Claim | ClaimError]:
-    """Return a claim for each combination of parameters, or the error of the declaration."""
+def _expand_or_error(declaration: Declaration) -> list[Claim | ClaimError]:
+    """Return the claims of a declaration, or its ClaimError in a list."""
     try:
         return [*expand(declaration.keywords)]
     except ClaimError as error:
@@ -184,6 +191,7 @@ def _claims_of(declaration: Declaration) -> list[Claim | ClaimError]:
 
 
 def _declarations(obj: Any) -> tuple[Any, ...]:
+    """Return the declarations on an object; an empty tuple if it has none."""
     declared = getattr(obj, ATTRIBUTE, ())
     return declared if type(declared) is tuple else ()
 
@@ -191,7 +199,7 @@ def _declarations(obj: Any) -> tuple[Any, ...]:
 def _items_of_attribute(
     collector: pytest.Module, owner: type, name: str, value: Any
 ) -> list[pytest.Item]:
-    """Return items for the claims on an attribute of a class; they fail unless it is static."""
+    """Return items for the claims on an attribute of a class, which fail unless it is static."""
     full, inner = f"{owner.__name__}.{name}", getattr(value, "__func__", value)
     declared = _declarations(value)
     if inner is not value:  # the claim may stand above @staticmethod or below it
@@ -212,11 +220,12 @@ def _items_of_object(
     declarations: tuple[Any, ...],
     problem: ClaimError | None = None,
 ) -> list[pytest.Item]:
+    """Return an item for each claim of the declarations in this file; `problem` makes all fail."""
     claims = [
         (declaration, claim)
         for declaration in declarations
-        if isinstance(declaration, Declaration) and _line_in(declaration, collector.path)
-        for claim in ([problem] if problem is not None else _claims_of(declaration))
+        if isinstance(declaration, Declaration) and _line_of_claim(declaration, collector.path)
+        for claim in ([problem] if problem is not None else _expand_or_error(declaration))
     ]
     labels = iter(distinct_labels(claim for _, claim in claims if isinstance(claim, Claim)))
     broken = sum(isinstance(claim, ClaimError) for _, claim in claims)
@@ -255,16 +264,16 @@ def _make_item(
     )
 
 
-def _line_in(declaration: Declaration, path: Path) -> int | None:
+def _line_of_claim(declaration: Declaration, path: Path) -> int | None:
     """Return the line of a file that states a claim or calls its maker; None if none does."""
-    if _same_file(declaration.file, path):
+    if _is_same_file(declaration.file, path):
         return declaration.line
-    if declaration.made_at is not None and _same_file(declaration.made_at[0], path):
+    if declaration.made_at is not None and _is_same_file(declaration.made_at[0], path):
         return declaration.made_at[1]
     return None
 
 
-def _same_file(file: str, other: Path) -> bool:
+def _is_same_file(file: str, other: Path) -> bool:
     path = Path(file)
     try:
         return path == other or path.samefile(other)
@@ -273,7 +282,10 @@ def _same_file(file: str, other: Path) -> bool:
 
 
 def parametrize(metafunc: pytest.Metafunc) -> None:
-    """Make one item for each claim of a test with ``dp_check``, if its markers state several."""
+    """Make a test with ``dp_check`` one item for each claim, if its markers state several.
+
+    Nothing changes if a marker is invalid, which `reset_audits` raises later.
+    """
     variations: list[tuple[dict[str, Any], str]] = []
     for marker in reversed(closest_markers(metafunc.definition)):  # the topmost first
         try:
@@ -296,9 +308,9 @@ def parametrize(metafunc: pytest.Metafunc) -> None:
 
 
 def refuse_unaudited(items: Sequence[pytest.Item]) -> None:
-    """Mark a test as failing for each marker of a module or class that no test in it audits.
+    """Note on a test each marker of its module or class that no test audits, so that it fails.
 
-    Classes that inherit a marker share it, and may leave the audit to one of them.
+    Classes that inherit a marker may leave the audit to one of them.
     """
     first: dict[int, tuple[str, pytest.Item]] = {}
     audited: set[int] = set()
@@ -316,7 +328,7 @@ def refuse_unaudited(items: Sequence[pytest.Item]) -> None:
 
 
 def closest_markers(item: pytest.Item) -> list[pytest.Mark]:
-    """Return the ``dp_claim`` markers of the test, or else of the closest class or module."""
+    """Return the ``dp_claim`` markers of a test, else of the closest class or module, or none."""
     for node in reversed(item.listchain()):
         own = [marker for marker in node.own_markers if marker.name == MARKER]
         if own:
@@ -330,7 +342,7 @@ def takes_dp_check(item: pytest.Item) -> bool:
 
 
 def read_marker(marker: pytest.Mark) -> dict[str, Any]:
-    """Return the checked keywords of a marker; those that are missing come with ``dp_check``."""
+    """Return the checked keywords of a marker, some of which may be missing; raise ClaimError."""
     if marker.args:
         raise ClaimError(
             f"pytest.mark.dp_claim was given {marker.args[0]!r} without a keyword. "

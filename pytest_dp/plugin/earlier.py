@@ -44,9 +44,10 @@ if TYPE_CHECKING:  # audits load much, and a claim that is unchanged needs none 
 
 
 class Earlier:
-    """Results of earlier runs of one audit, and those that this run adds.
+    """A store of results of earlier runs of one audit, to which this run adds its own.
 
-    `number` counts the audits of a test. Evidence is read and written only if the run accumulates.
+    `number` counts the audits of a test. Evidence is read and written only if the run accumulates,
+    and the mechanism calls no program or service, which gives a warning.
     """
 
     def __init__(
@@ -69,7 +70,7 @@ class Earlier:
 
     @property
     def past(self) -> Past:
-        """The remembered pair and the earlier evidence, as functions that an audit calls."""
+        """The functions that read the remembered pair and the earlier evidence, for an audit."""
         from pytest_dp.auditors.session import Past
 
         return Past(self._remembered_pairs, self._evidence_of_other_seeds)
@@ -94,6 +95,10 @@ class Earlier:
             warn_without_failing(self._item, problem)
 
     def _evidence_of_other_seeds(self, promise: Promise, seed: int) -> Evidence | None:
+        """Return the evidence of runs with other seeds; None unless the run accumulates.
+
+        Of all runs, if these refute the claim.
+        """
         if self._store is None:
             return None
         code = project_digest(self._item.config.rootpath)
@@ -103,7 +108,10 @@ class Earlier:
         )
 
     def _remembered_pairs(self, promise: Promise) -> list[Pair]:
-        """Return the pair that broke this promise; none where an audit is repeated by its seed."""
+        """Return the pair that broke this promise, in a list; empty if none can be read.
+
+        Also empty where an audit is repeated by its seed.
+        """
         if self._item.config.getoption("dp_seed", None) is not None:
             return []
         try:
@@ -114,7 +122,10 @@ class Earlier:
             return []
 
     def _keep_pair(self, result: AuditResult) -> None:
-        """Write the pair that broke the claim into pytest's cache, or remove one that passed."""
+        """Write the pair that broke the claim into pytest's cache; after a pass, remove it.
+
+        A pair with drawn parameters is not kept. Errors give a warning.
+        """
         example = (result.beyond or result).counterexample
         try:
             file = self._pair_file(result.claim.promise)
@@ -131,7 +142,11 @@ class Earlier:
                 warn_without_failing(self._item, said)
 
     def _pair_file(self, promise: Promise) -> Path | None:
-        """Return the pair's file, which depends on the inputs; None if the pair is not kept."""
+        """Return the file of the pair, which depends on the inputs; None if no pair is kept.
+
+        That is without a cache, for explicit pairs and strategies, and for inputs that do not
+        pickle.
+        """
         cache: Any = getattr(self._item.config, "cache", None)
         # Explicit pairs are tried in any case; what a strategy yields now is not known by its text.
         if cache is None or promise.pairs is not None or is_strategy(promise.inputs):
@@ -146,9 +161,9 @@ class Earlier:
 
 
 class PassLookup:
-    """A look for an earlier pass of a claim.
+    """A look for an earlier pass of a claim of which nothing has changed since.
 
-    `record` if it passed, and nothing has changed since; `result` stands for that of an audit.
+    `record` is that of the pass, or None; `result` stands for the result of an audit.
     """
 
     def __init__(self, item: pytest.Item, mechanism: Any, claim: Claim, place: tuple[str, int]):
@@ -163,6 +178,7 @@ class PassLookup:
             self._about = ""
 
     def _find_pass(self, mechanism: Any, claim: Claim) -> None:
+        """Look for a pass and set `record`; claims of strategies, programs, services have none."""
         promise, arguments = claim.promise, claim.arguments
         if any(map(is_strategy, (promise.inputs, promise.pairs))) or arguments.drawn:
             return
@@ -181,6 +197,7 @@ class PassLookup:
                 self.record = self._unchanged_record(Record.from_dict(found))
 
     def _unchanged_record(self, record: Record) -> Record:
+        """Return the record of an earlier pass as that of this run."""
         path, line = self._place
         return replace(
             record,
@@ -193,7 +210,10 @@ class PassLookup:
         )
 
     def keep(self, record: Record) -> None:
-        """Write the record of a pass for the next run to find, or remove it; warn on errors."""
+        """Write the record of a pass for the next run, or remove the file; warn on errors.
+
+        A pass with a violation outside of the declared inputs is not kept.
+        """
         if not self._about:
             return
         plain = None
@@ -211,10 +231,11 @@ class PassLookup:
 def write_pair_file(
     item: pytest.Item, number: int, mechanism: Any, keywords: Mapping[str, Any], result: AuditResult
 ) -> AuditResult:
-    """Write the pair of a violation as a test, and return the result with that file.
+    """Write the pair of a violation as a test, and return the result with the path of that file.
 
-    `keywords` are those of the claim, and `number` counts the audits of a test. The file of a claim
-    that stands is taken away.
+    `keywords` are those of the claim, and `number` counts the audits of a test. A pass removes the
+    file. The result is unchanged without a pair, or if the claim has this pair only. If the pair
+    cannot be written as source, a note says why; errors of writing give a warning.
     """
     root = item.config.rootpath
     folder = root / FOLDER / "pairs"

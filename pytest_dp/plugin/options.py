@@ -36,7 +36,10 @@ _PACKAGES = {"dask": "distributed", "ray": "ray"}
 
 
 def configure(config: pytest.Config) -> None:
-    """Check the options, and draw the seed of ``--dp-seed=random``, before collection."""
+    """Check the options; connect to a cluster, and draw the seed, if they ask for these.
+
+    Raises UsageError for values that are not allowed.
+    """
     profile = profile_of(config)
     if profile.values:
         claim_session_of(config).profile = profile.name
@@ -59,9 +62,9 @@ def configure(config: pytest.Config) -> None:
 def connect(config: pytest.Config, given: str) -> tuple[str, int]:
     """Run mechanisms on a cluster until pytest ends, by joblib's backends for Dask and Ray.
 
-    ``"dask"`` and ``"ray"`` stand for what they find by themselves, else a cluster on this machine;
-    an address may follow, as in ``"dask=tcp://10.0.0.1:8786"``. Returns the option with which
-    others reach the same cluster, and how many processes it has. Raises UsageError if there is no
+    ``"dask"`` and ``"ray"`` stand for a cluster that these find by themselves, else one on this
+    machine; an address may follow, as in ``"dask=tcp://10.0.0.1:8786"``. Returns the option with
+    which others reach the cluster, and its number of processes. Raises UsageError if there is no
     such backend, its package is not installed, or it does not answer.
     """
     name, _, address = given.partition("=")
@@ -115,19 +118,17 @@ def _use_ray(ray: Any, address: str, stack: ExitStack) -> tuple[str, int]:
 def settings_of(config: pytest.Config, claim: Claim) -> Settings:
     """Return a claim's settings from the command line, claim, ini file, profile and defaults.
 
-    A profile says what holds where nobody said anything: who wrote effort into a claim knows what
-    its mechanism costs. Only a profile without a margin beats it in that: a margin saves time, and
-    such a profile is for runs that have it. Of what the ini file, the command line and the claim
-    ask of a pass, the highest grade holds.
+    The earlier win, but a profile without a margin wins over the claim's and the ini file's. The
+    highest grade that ini file, command line and claim ask for holds. Raises UsageError for a wrong
+    value.
     """
     return _layer_settings(config, profile_of(config), claim, _values_of_options(config))
 
 
 def settings_of_files(config: pytest.Config, claim: Claim) -> Settings:
-    """Return the settings that files give: those with which CI audits the claim.
+    """Return a claim's settings by files alone: those with which CI audits the claim.
 
-    Options that somebody types say how one run goes about it; all others are in a file, such as
-    those of ``addopts``, or what ``conftest.py`` makes of them.
+    Typed options do not count; options of ``addopts`` and of ``conftest.py`` do. Raises UsageError.
     """
     typed = claim_session_of(config).typed_options
     values = {name: getattr(config.option, f"dp_{name}", None) for name in (*FIELDS, "profile")}
@@ -142,6 +143,7 @@ def settings_of_files(config: pytest.Config, claim: Claim) -> Settings:
 def _layer_settings(
     config: pytest.Config, profile: Profile, claim: Claim, options: Mapping[str, Any]
 ) -> Settings:
+    """Return the settings of a claim from a profile, the ini file, the claim and `options`."""
     file = _values_of_ini(config)
     layers = (profile.settings, file, claim.effort, profile.overriding, options)
     settings = settings_for(*layers, vectorized=claim.arguments.vectorized is not None)
@@ -189,8 +191,11 @@ def accumulates(config: pytest.Config) -> bool:
     return _settings_of_run(config).accumulate
 
 
-def only_changed(config: pytest.Config) -> bool:
-    """Return whether claims that passed are audited only after a change; never in CI."""
+def audits_only_changed(config: pytest.Config) -> bool:
+    """Return whether claims that passed are audited only after a change; never in CI.
+
+    Also never in a run that accumulates evidence.
+    """
     run = _settings_of_run(config)
     never = run.accumulate or in_ci() or profile_of(config).name == "ci"
     return run.changed and not never

@@ -24,11 +24,11 @@ from pytest_dp.report.files import (
     job_summary,
 )
 from pytest_dp.report.record import Record
-from pytest_dp.report.summary_table import ORDER, STATUSES, table, total, verbose
+from pytest_dp.report.summary_table import ORDER, STATUSES, table, total, verbose_lines
 
 
 def report_records(reports: Iterable[pytest.TestReport]) -> list[Record]:
-    """Return the records of reports, in the order in which the claims are written."""
+    """Return the records on reports, in the order in which the claims are written."""
     return sorted(
         (Record.from_dict(fields) for report in reports for fields in report.dp_records),
         key=lambda record: (record.path, record.line or 0, record.nodeid),
@@ -38,12 +38,12 @@ def report_records(reports: Iterable[pytest.TestReport]) -> list[Record]:
 def show_table(reporter: pytest.TerminalReporter, records: list[Record]) -> list[str]:
     """Print the table; on GitHub, annotate the claims and write the summary of the job.
 
-    It returns what went wrong with that, which keeps nothing else from being shown.
+    Return a line for each of these that failed; the others are shown all the same.
     """
     problems = []
-    steps = [("The table of claims", _in_terminal)]
+    steps = [("The table of claims", _print_table)]
     if os.environ.get("GITHUB_ACTIONS") == "true":
-        steps.append(("Annotations for GitHub", _on_github))
+        steps.append(("Annotations for GitHub", _annotate_on_github))
     for what, show in steps:
         try:
             show(reporter, records)
@@ -53,7 +53,8 @@ def show_table(reporter: pytest.TerminalReporter, records: list[Record]) -> list
     return problems
 
 
-def _in_terminal(reporter: pytest.TerminalReporter, records: list[Record]) -> None:
+def _print_table(reporter: pytest.TerminalReporter, records: list[Record]) -> None:
+    """Print the table, or one line with -q, and violations outside the inputs; -v adds facts."""
     verbosity = reporter.config.get_verbosity()
     audited = [record for record in records if record.status != "weakened"]  # shown by itself
     claims = [record for record in audited if not record.expected]
@@ -76,13 +77,14 @@ def _in_terminal(reporter: pytest.TerminalReporter, records: list[Record]) -> No
             reporter.write_line(record.beyond.details)
     for record in audited if verbosity > 0 else ():
         reporter.write_line("")
-        for line in verbose(record):
+        for line in verbose_lines(record):
             reporter.write_line(line)
 
 
-def _on_github(reporter: pytest.TerminalReporter, records: list[Record]) -> None:
+def _annotate_on_github(reporter: pytest.TerminalReporter, records: list[Record]) -> None:
+    """Print workflow commands for claims and lines to blame, and append the summary of the job."""
     records = [record for record in records if not record.expected]  # those alarm nobody
-    root, workspace = reporter.config.rootpath, _workspace(reporter.config)
+    root, workspace = reporter.config.rootpath, _repository_root(reporter.config)
     for record in (part for claimed in records for part in claimed.parts):
         line = annotation(record, relative_path(root / record.path, workspace))
         blamed = blame_commands(record, lambda path: relative_path(root / path, workspace))
@@ -97,7 +99,10 @@ def _on_github(reporter: pytest.TerminalReporter, records: list[Record]) -> None
 
 
 def report_files(config: pytest.Config) -> list[Path]:
-    """Return the files of the reports of this run; raises UsageError if a file cannot be one."""
+    """Return the files of the reports of this run, absolute; raise UsageError for a folder.
+
+    Also raises UsageError if the ending of a name stands for no format.
+    """
     # Absolute, as tests may change the directory.
     files = dict.fromkeys(Path(os.path.abspath(file)) for file in report_paths(config))  # noqa: PTH100
     for file in files:
@@ -116,19 +121,18 @@ def report_files(config: pytest.Config) -> list[Path]:
 def write_reports(
     files: Iterable[Path], records: Sequence[Record], config: pytest.Config
 ) -> list[str]:
-    """Write each file whole or not at all, and return a line for each that could not be written.
-
-    A report that cannot be written does not keep the others from being written.
-    """
+    """Write each file whole or not at all, and return a line for each that could not be written."""
 
     def located(path: str) -> str:
-        return relative_path(config.rootpath / path, _workspace(config))
+        return relative_path(config.rootpath / path, _repository_root(config))
 
     problems = []
     for file in files:
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
-            text = FORMATS[format_suffix(file)](records, Run(located, _project(config.rootpath)))
+            text = FORMATS[format_suffix(file)](
+                records, Run(located, _describe_project(config.rootpath))
+            )
             write_whole(file, text.encode("utf-8", "backslashreplace"))
         except Exception as error:  # what one of them stumbles over costs no other
             note_fault(error, f"writing {file}")
@@ -136,7 +140,7 @@ def write_reports(
     return problems
 
 
-def _project(root: Path) -> str:
+def _describe_project(root: Path) -> str:
     """Run git, and return the folder's name with its commit: ``"shop, commit 1a2b3c4-dirty"``.
 
     Without git, the commit is that of GitHub's or GitLab's variables; without these, the name alone
@@ -151,7 +155,7 @@ def _project(root: Path) -> str:
     return f"{root.name}, commit {commit}" if commit else root.name
 
 
-def _workspace(config: pytest.Config) -> Path:
-    """Return the root of the repository, on GitHub or GitLab."""
+def _repository_root(config: pytest.Config) -> Path:
+    """Return the root of the repository on GitHub or GitLab; elsewhere pytest's root."""
     roots = map(os.environ.get, ("GITHUB_WORKSPACE", "CI_PROJECT_DIR"))
     return Path(next(filter(None, roots), config.rootpath))

@@ -43,7 +43,7 @@ MARKS = "abcdefghijkl"
 
 
 def complete_pictures(result: Result) -> Pictures:
-    """Return the pictures of a result, completed by the trade-off curve of its claim."""
+    """Return the pictures of a result, with the trade-off curve of its claim if they need one."""
     pictures = result.pictures
     if pictures.attack or pictures.event:
         allowed = _allowed_curve(result.claim.promise.guarantee, pictures.event)
@@ -52,7 +52,7 @@ def complete_pictures(result: Result) -> Pictures:
 
 
 def _allowed_curve(guarantee: Guarantee, event: tuple[Interval, Interval] | None) -> Points:
-    """Return the claim's trade-off function, finest where it bends and around the event."""
+    """Return points of the claim's trade-off function, finest at its bends and around the event."""
     equal_rates, _ = bracket(
         lambda p: p + guarantee.largest_probability(p) >= 1, 0.0, 1.0, EXACTNESS
     )
@@ -69,7 +69,7 @@ def _allowed_curve(guarantee: Guarantee, event: tuple[Interval, Interval] | None
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """A picture, its heading, and a caption."""
+    """A picture with its heading and caption."""
 
     heading: str
     svg: str
@@ -77,7 +77,7 @@ class Drawing:
 
 
 def draw_pictures(record: Record) -> list[Drawing]:
-    """Draw all pictures of a claim, the most helpful first."""
+    """Return all pictures of a claim as SVG, the most helpful first; empty if there are none."""
     pictures = record.pictures
     drawn = []
     if pictures is not None and pictures.outputs is not None and pictures.outputs.bars:
@@ -88,7 +88,7 @@ def draw_pictures(record: Record) -> list[Drawing]:
 
 
 def draw_outputs(histogram: Histogram) -> Drawing:
-    """Draw outputs on D above those on D', with the event filled."""
+    """Return a picture of the outputs on D above those on D', with the event filled."""
     runs = max(histogram.runs[0], 1), max(histogram.runs[1], 1)
     bars = sorted(histogram.bars, key=lambda bar: not _is_numeric(bar))
     highest = max(bar.counts[side] / runs[side] for bar in bars for side in (0, 1)) or 1.0
@@ -136,8 +136,8 @@ def _is_numeric(bar: Bar) -> bool:
 
 
 def draw_trade_off(pictures: Pictures, *, violated: bool) -> Drawing:
-    """Draw false positives against false negatives, with what the claim does not allow."""
-    window = _window(pictures)
+    """Return a picture of false positives against false negatives, beside the claim's limit."""
+    window = _choose_window(pictures)
     x = PictureAxis(window[0], window[1], 60.0, RIGHT)
     y = PictureAxis(window[2], window[3], 230.0, 12.0)
     curve = [(x(a), y(b)) for a, b in _sample_curve(pictures.allowed, window)]
@@ -167,8 +167,8 @@ def draw_trade_off(pictures: Pictures, *, violated: bool) -> Drawing:
     return Drawing("Telling D from D'", _draw_svg(266, title, parts), caption)
 
 
-def _window(pictures: Pictures) -> tuple[float, float, float, float]:
-    """Return the part of the unit square to draw: all of it, or what is close to the dot."""
+def _choose_window(pictures: Pictures) -> tuple[float, float, float, float]:
+    """Return (left, right, bottom, top) of the unit square to draw: all, or around the dot."""
     if pictures.event is not None:
         positives, negatives = pictures.event
         xs, ys = zip(*pictures.allowed, strict=True)
@@ -180,6 +180,7 @@ def _window(pictures: Pictures) -> tuple[float, float, float, float]:
 
 
 def _rate_window(rate: Interval, gap: float) -> tuple[float, float]:
+    """Return the ends of an axis around a rate, wide enough for its interval and the gap."""
     low, at, high = rate
     reach = max(1.5 * (high - low), 2.5 * gap, 1e-5)
     start = min(max(at - reach, 0.0), max(1 - 2 * reach, 0.0))
@@ -187,7 +188,7 @@ def _rate_window(rate: Interval, gap: float) -> tuple[float, float]:
 
 
 def _sample_curve(curve: Points, window: tuple[float, ...]) -> Points:
-    """Return points of a falling curve over a window, its own corners among them."""
+    """Return points of a curve over a window, its corners among them; linear between corners."""
     left, right, _, _ = window
     xs, ys = zip(*sorted(curve, key=lambda point: (point[0], -point[1])), strict=True)
     corners = [x for x in xs if left < x < right]
@@ -197,7 +198,7 @@ def _sample_curve(curve: Points, window: tuple[float, ...]) -> Points:
 
 @dataclass(frozen=True, slots=True)
 class PictureAxis:
-    """A map from values to places on the page; values beyond the ends are drawn at the end."""
+    """A map from values to lengths on the page; values beyond the ends are drawn at the end."""
 
     low: float
     high: float
@@ -211,7 +212,7 @@ class PictureAxis:
         return self.start + share * (self.end - self.start)
 
     def ticks(self, about: int = 5) -> list[float]:
-        """Return round values, `about` of them or fewer."""
+        """Return at most `about` + 1 round values; one if the axis has no width."""
         span = self.high - self.low
         if span <= 0:
             return [self.low]
@@ -222,13 +223,13 @@ class PictureAxis:
 
 
 def draw_line(places: Iterable[tuple[float, float]], kind: str) -> str:
-    """Draw points joined by straight lines."""
+    """Return a path of straight lines through the places, of the class `kind`."""
     written = dict.fromkeys(f"{_px(x)} {_px(y)}" for x, y in places)
     return f'<path class="{kind}" d="M{"L".join(written)}"/>'
 
 
 def _draw_svg(height: float, title: str, parts: Iterable[str]) -> str:
-    """Make a picture, with a title for those who cannot see it."""
+    """Return a picture of these parts, with a title for those who cannot see it."""
     return (
         f'<svg class="dp-picture" role="img" viewBox="0 0 {_px(WIDTH)} {_px(height)}">'
         f"<title>{escape(title)}</title>{''.join(parts)}</svg>"
@@ -246,7 +247,7 @@ def _draw_text(x: float, y: float, said: str, kind: str = "", turned: str = "") 
 
 
 def _draw_x_axis(axis: PictureAxis, y: float, label: str) -> list[str]:
-    """Draw the horizontal axis at the height y."""
+    """Return the parts of the horizontal axis at height `y`."""
     ticks = axis.ticks()
     marks = "".join(f"M{_px(axis(tick))} {_px(y)}V{_px(y + 4)}" for tick in ticks)
     return [
@@ -257,7 +258,7 @@ def _draw_x_axis(axis: PictureAxis, y: float, label: str) -> list[str]:
 
 
 def _draw_y_axis(axis: PictureAxis, x: float, label: str) -> list[str]:
-    """Draw the vertical axis at x."""
+    """Return the parts of the vertical axis at `x`."""
     ticks, middle = axis.ticks(), _px((axis.start + axis.end) / 2)
     marks = "".join(f"M{_px(x)} {_px(axis(tick))}H{_px(x - 4)}" for tick in ticks)
     return [
@@ -268,12 +269,12 @@ def _draw_y_axis(axis: PictureAxis, x: float, label: str) -> list[str]:
 
 
 def format_tick(value: float) -> str:
-    """Format a number at a tick: ``1,000``, ``0.05``, ``1e-06``."""
+    """Return a number at a tick as text: ``1,000``, ``0.05``, ``1e-06``."""
     return f"{value:,.6g}" if abs(value) < 1000 or abs(value) >= 1e7 else f"{value:,.0f}"
 
 
 def format_percent(share: float) -> str:
-    """Format a share to two digits: ``49 %``, ``6.7 %``, ``0.04 %``."""
+    """Return a share as a percentage of two digits: ``49 %``, ``6.7 %``, ``0.04 %``."""
     value = 100 * share
     if value == 0 or value >= 99.95:
         return f"{value:.0f} %"

@@ -49,7 +49,7 @@ PACKAGES = ("pytest-dp", "pytest", "numpy", "scipy")
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of Python, of this package, and of the main packages that it needs."""
+    """Return the versions of Python, pytest-dp and its main packages, if they are installed."""
     numbers = {"python": platform.python_version()}
     for name in PACKAGES:
         try:
@@ -75,7 +75,7 @@ class Document:
 
 
 def as_json(records: Iterable[Record], created: datetime | None = None) -> str:
-    """Return the JSON text of a run; `created` is the time, by default now."""
+    """Return a run as JSON, without pictures; `created` is the time, by default now."""
     time = (created or clocks.now()).isoformat(timespec="seconds")
     document = plain(Document(VERSION, time, versions(), ()))
     document["claims"] = [replace(record, pictures=None).as_dict() for record in records]
@@ -83,9 +83,9 @@ def as_json(records: Iterable[Record], created: datetime | None = None) -> str:
 
 
 def read_records(text: str) -> list[Record]:
-    """Read the records of a document.
+    """Return the records of a JSON report.
 
-    Raises ValueError if it is none, or one that a later version wrote.
+    Raises ValueError if the text is none, is damaged, or a newer version wrote it.
     """
     document: Any = json.loads(text)
     number = document.get("version") if isinstance(document, Mapping) else None
@@ -101,24 +101,23 @@ def read_records(text: str) -> list[Record]:
 
 
 def sarif(records: Sequence[Record], located: Callable[[str], str] = str) -> str:
-    """Return a log of one run; with no results where nothing alarms, which closes earlier alerts.
+    """Return a SARIF log of the alarming records; without any, the log closes earlier alerts.
 
-    Records that a test expects to be violated are left out, as are passes. `located` leads from the
-    path of a record to one relative to the root of the repository.
+    `located` leads from the path of a record to one relative to the root of the repository.
     """
     alarming = [(status, look) for status, look in STATUSES.items() if look.level]
     driver = {"name": "pytest-dp", "rules": [_sarif_rule(*alarm) for alarm in alarming]}
     run = {
         "tool": {"driver": driver},
         "automationDetails": {"id": "pytest-dp/"},
-        "results": [_sarif_result(record, located) for record in alarms_of(records)],
+        "results": [_sarif_result(record, located) for record in alarming_records(records)],
     }
     log = {"$schema": _SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}
     return json.dumps(log, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
 
 
 def code_quality(records: Sequence[Record], located: Callable[[str], str] = str) -> str:
-    """Return GitLab's entries for the records of `sarif`."""
+    """Return GitLab's JSON entries for the alarming records; `located` is as for `sarif`."""
     entries = [
         {
             "description": f"{record.name}: {record.headline}",
@@ -127,19 +126,22 @@ def code_quality(records: Sequence[Record], located: Callable[[str], str] = str)
             "severity": STATUSES[record.status].gitlab,
             "location": {"path": located(record.path), "lines": {"begin": record.line or 1}},
         }
-        for record in alarms_of(records)
+        for record in alarming_records(records)
     ]
     return json.dumps(entries, indent=2, ensure_ascii=False) + "\n"
 
 
-def alarms_of(records: Iterable[Record]) -> list[Record]:
-    """Return the records that alarm, those outside the declared inputs included."""
+def alarming_records(records: Iterable[Record]) -> list[Record]:
+    """Return the records that alarm: no passes, and no violations that a test expects.
+
+    A violation outside the declared inputs has a record of its own.
+    """
     shown = (part for record in records if not record.expected for part in record.parts)
     return [record for record in shown if STATUSES[record.status].level]
 
 
 def alarm_fingerprint(record: Record) -> str:
-    """Return a fingerprint that survives moved lines, from the test's id and the status."""
+    """Return a fingerprint of a test's id and status, which does not depend on lines."""
     about = f"{record.nodeid}\0{record.status}".encode("utf-8", "backslashreplace")
     return hashlib.sha256(about).hexdigest()[:32]
 
@@ -188,7 +190,7 @@ def _sarif_location(path: str, line: int | None) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run as the writers of reports see it, besides its records."""
+    """A run as the writers of reports need it, besides its records."""
 
     located: Callable[[str], str]
     """From the path of a file to the path as seen from the root of the repository."""
@@ -206,7 +208,7 @@ FORMATS: dict[str, Callable[[Sequence[Record], Run], str]] = {
 
 
 def format_suffix(file: Path) -> str:
-    """Load the formats of other packages, and return the key of `FORMATS` that a file ends with.
+    """Load the formats of other packages, and return the longest key of `FORMATS` that ends a name.
 
     Raises ClaimError if there is no such format.
     """
@@ -235,7 +237,7 @@ def annotation(record: Record, workspace_relative_path: str) -> str:
 
 
 def blame_commands(record: Record, located: Callable[[str], str]) -> list[str]:
-    """Return workflow commands that mark lines at which a violated claim leaks.
+    """Return workflow commands that mark the lines to blame for a violated claim; may be empty.
 
     `located` leads from a path relative to the root directory to one relative to the workspace.
     """
@@ -246,7 +248,7 @@ def blame_commands(record: Record, located: Callable[[str], str]) -> list[str]:
 
 
 def workflow_command(kind: str, path: str, line: int | None, title: str, body: str) -> str:
-    """Return a workflow command that marks a line: of kind "error", "warning" or "notice"."""
+    """Return a workflow command that marks a line, of kind "error", "warning" or "notice"."""
     fields = {"file": path.replace(os.sep, "/"), "line": str(line or ""), "title": title}
     escaped = {
         key: _escape_message(value).replace(":", "%3A").replace(",", "%2C")
@@ -258,7 +260,10 @@ def workflow_command(kind: str, path: str, line: int | None, title: str, body: s
 
 
 def job_summary(records: Sequence[Record]) -> str:
-    """Return markdown for ``$GITHUB_STEP_SUMMARY``: verdict, failures, the table of claims."""
+    """Return Markdown for ``$GITHUB_STEP_SUMMARY``: verdict, failures, the table of claims.
+
+    Empty without records. Failures beyond `MAX_SUMMARY_BYTES` are only counted.
+    """
     if not records:
         return ""
     ordered = sorted(records, key=lambda record: ORDER.index(record.status))
@@ -283,7 +288,7 @@ def job_summary(records: Sequence[Record]) -> str:
 
 
 def append_summary(path: str, text: str) -> None:
-    """Append a block of Markdown to a file; raises OSError."""
+    """Append a block of Markdown to a file; raise OSError."""
     with Path(path).open("ab") as file:
         file.write((b"\n" if file.tell() else b"") + _encode(text))
 
@@ -293,7 +298,7 @@ def _encode(text: str) -> bytes:
 
 
 def _failure_block(record: Record) -> str:
-    """Return a heading, the place of the claim, and its message, or else headline and reasons."""
+    """Return a heading, the place of the claim, and its message; else headline, reason, notes."""
     look = STATUSES[record.status]
     heading = f"### {look.sign} {_code_span(record.name)}: {look.words}"
     blocks = [heading, _code_span(record.place)]
@@ -336,7 +341,7 @@ def _code_span(text: str) -> str:
 
 
 def _code_block(text: str) -> str:
-    """Make a code block, its fence longer than any run of backticks inside, without colours."""
+    """Return a code block without colours; its fence is longer than any run of backticks inside."""
     text = re.sub(r"\x1b\[[0-9;]*m", "", text)
     fence = "`" * max(3, _longest_run(text) + 1)
     return f"{fence}text\n{text}\n{fence}"

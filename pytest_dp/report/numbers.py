@@ -21,7 +21,7 @@ P = ParamSpec("P")
 def _unknown_for_nan(
     write: Callable[Concatenate[float, P], str],
 ) -> Callable[Concatenate[float, P], str]:
-    """Make a formatting function return ``"unknown"`` for NaN."""
+    """Return a formatting function that returns ``"unknown"`` for NaN."""
 
     @wraps(write)
     def written(value: float, /, *args: P.args, **options: P.kwargs) -> str:
@@ -44,39 +44,42 @@ def format_probability(p: float, rounding: Rounding = "nearest") -> str:
 
     Only 0 is written "0". Only 1 is written "1", except by rounding up.
     """
-    value = _decimal(p)
+    value = _as_decimal(p)
     if value <= 0:
         return "0"
     if value >= 1:
         return "1"
     if value < Decimal("0.01"):
-        return _significant(value, 2, rounding)
+        return _round_to_digits(value, 2, rounding)
     if value <= Decimal("0.999"):
-        return _plain(_places(value, 3, rounding))
+        return _with_commas(_round_to_places(value, 3, rounding))
     rest = 1 - value
     places = 1 - rest.adjusted()
     if places > 6:
         return "1" if rounding == "up" else "0.999999"
-    return _plain(_places(value, places, rounding))
+    return _with_commas(_round_to_places(value, places, rounding))
 
 
 @_unknown_for_nan
 def format_claimed(eps: float) -> str:
-    """Return a claimed ε as its author wrote it, unless that takes more than eight characters."""
+    """Return a claimed ε as its author wrote it; in six digits if that has over 8 characters."""
     text = repr(float(eps))
-    return text if len(text) <= 8 else _significant(_decimal(eps), 6, "nearest")
+    return text if len(text) <= 8 else _round_to_digits(_as_decimal(eps), 6, "nearest")
 
 
 @_unknown_for_nan
 def format_lower(eps: float, above: float | None = None) -> str:
-    """Return a lower bound on ε, rounded down; with digits enough to read as more than `above`."""
+    """Return a lower bound on ε, rounded down to three digits; more digits to read above `above`.
+
+    "0" for 0 or less, "infinity" for infinity.
+    """
     if math.isinf(eps):
         return "infinity"
-    value = _decimal(eps)
+    value = _as_decimal(eps)
     if value <= 0:
         return "0"
     for digits in range(3, 18):
-        text = _significant(value, digits, "down")
+        text = _round_to_digits(value, digits, "down")
         if above is None or _number_in(text) > above:
             return text
     return repr(float(eps))
@@ -84,15 +87,15 @@ def format_lower(eps: float, above: float | None = None) -> str:
 
 @_unknown_for_nan
 def format_upper(eps: float) -> str:
-    """Return an upper bound on ε as text, rounded up to three digits."""
+    """Return an upper bound on ε, rounded up to three digits; "0" or "infinity" at the ends."""
     if math.isinf(eps):
         return "infinity"
-    value = _decimal(eps)
-    return "0" if value <= 0 else _significant(value, 3, "up")
+    value = _as_decimal(eps)
+    return "0" if value <= 0 else _round_to_digits(value, 3, "up")
 
 
 def format_claim_and_bound(eps: float, bound: float) -> tuple[str, str]:
-    """Return a claimed ε and a larger lower bound as text, so that the bound reads as larger."""
+    """Return a claimed ε and a larger lower bound as texts, of which the second reads as larger."""
     shown = format_claimed(eps)
     text = format_lower(bound, above=max(eps, float(shown)))
     if _number_in(text) > float(shown):
@@ -104,21 +107,21 @@ def format_claim_and_bound(eps: float, bound: float) -> tuple[str, str]:
 def format_ratio(value: float, rounding: Rounding = "nearest", digits: int = 3) -> str:
     """Return a ratio of probabilities: ``7.41``, ``1.0012``, ``4.8e8``, ``infinite``.
 
-    `digits` are significant digits of its distance from 1 when it is close to 1.
+    `digits` are significant digits, below 2 of the distance from 1.
     """
     if math.isinf(value):
         return "infinite"
-    number = _decimal(value)
+    number = _as_decimal(value)
     excess = abs(number - 1)
     if excess and excess < 1:
         places = digits - 1 - min(excess.adjusted() + 1, 0)
-        return _plain(_places(number, min(places, 15), rounding))
-    return _significant(number, digits, rounding)
+        return _with_commas(_round_to_places(number, min(places, 15), rounding))
+    return _round_to_digits(number, digits, rounding)
 
 
 @_unknown_for_nan
 def format_exp_ratio(eps: float, rounding: Rounding = "nearest", digits: int = 3) -> str:
-    """Return e^ε as a ratio, or as a power if it is very large."""
+    """Return e^ε as a ratio; above ε = 50 as a power: ``e^60``."""
     if math.isinf(eps):
         return format_ratio(eps)
     if eps > 50:
@@ -129,39 +132,39 @@ def format_exp_ratio(eps: float, rounding: Rounding = "nearest", digits: int = 3
 
 @_unknown_for_nan
 def format_confidence(alpha: float) -> str:
-    """Return 1 - alpha in percent, rounded down, such as ``99.9999 %``."""
-    value = _decimal(alpha)
+    """Return 1 - alpha in percent, rounded down: ``99.9999 %``; ``> 99.9999999 %`` at most."""
+    value = _as_decimal(alpha)
     if value < Decimal("1e-9"):
         return "> 99.9999999 %"
-    up = Decimal(_places(value, 1 - value.adjusted(), "up"))
-    return f"{_plain(100 - 100 * up, trim=True)} %"
+    up = Decimal(_round_to_places(value, 1 - value.adjusted(), "up"))
+    return f"{_with_commas(100 - 100 * up, trim=True)} %"
 
 
 @_unknown_for_nan
 def format_p_value(p: float) -> str:
-    """Return a p-value rounded up, such as ``3e-212``, or ``< 1e-300`` for smaller ones."""
+    """Return a p-value, rounded up: ``3e-212``; ``< 1e-300`` for smaller ones."""
     if p < 1e-300:
         return "< 1e-300"
-    value = _decimal(p)
+    value = _as_decimal(p)
     if value >= 1:
         return "1"
     if value >= Decimal("1e-4"):
-        return _plain(_places(value, 1 - value.adjusted(), "up"), trim=True)
-    return _significant(value, 1, "up")
+        return _with_commas(_round_to_places(value, 1 - value.adjusted(), "up"), trim=True)
+    return _round_to_digits(value, 1, "up")
 
 
 @_unknown_for_nan
 def format_e_value(e: float) -> str:
-    """Return an e-value rounded down, such as ``4e9``, or ``> 1e300`` for larger ones."""
+    """Return an e-value, rounded down: ``4e9``; ``> 1e300`` for larger ones."""
     if e > 1e300:
         return "> 1e300"
-    value = _decimal(e)
-    return _significant(value, 2 if value < 1_000_000 else 1, "down") if value > 0 else "0"
+    value = _as_decimal(e)
+    return _round_to_digits(value, 2 if value < 1_000_000 else 1, "down") if value > 0 else "0"
 
 
 @_unknown_for_nan
 def format_seconds(value: float, compact: bool = False) -> str:
-    """Return seconds as text, ``0.8 s`` or ``2 min 5 s``; with `compact` in seconds only."""
+    """Return seconds as text, ``0.8 s`` or ``2 min 5 s``; with `compact` without minutes."""
     if math.isinf(value):
         return "infinity"
     if value < 0.0995:
@@ -186,43 +189,43 @@ def _number_in(text: str) -> float:
     return float(text.replace(",", ""))
 
 
-def _decimal(value: float) -> Decimal:
+def _as_decimal(value: float) -> Decimal:
     return Decimal(repr(float(value)))
 
 
-def _places(value: Decimal, places: int, rounding: Rounding) -> Decimal:
+def _round_to_places(value: Decimal, places: int, rounding: Rounding) -> Decimal:
     return value.quantize(Decimal(1).scaleb(-places), rounding=_MODES[rounding])
 
 
-def _plain(value: Decimal, trim: bool = False) -> str:
+def _with_commas(value: Decimal, trim: bool = False) -> str:
     text = f"{value:,f}"
     return text.rstrip("0").rstrip(".") if trim and "." in text else text
 
 
-def _significant(value: Decimal, digits: int, rounding: Rounding) -> str:
-    """Return `digits` significant digits, and all digits left of the point up to a million."""
+def _round_to_digits(value: Decimal, digits: int, rounding: Rounding) -> str:
+    """Return `digits` significant digits, and all left of the point; from 1e6 an exponent."""
     exponent = value.adjusted()
     if exponent < -3 or exponent >= 6:
-        scaled = _places(value.scaleb(-exponent), digits - 1, rounding)
+        scaled = _round_to_places(value.scaleb(-exponent), digits - 1, rounding)
         if scaled >= 10:
-            scaled, exponent = _places(scaled / 10, digits - 1, rounding), exponent + 1
+            scaled, exponent = _round_to_places(scaled / 10, digits - 1, rounding), exponent + 1
         sign = f"-{-exponent:02d}" if exponent < 0 else str(exponent)
         return f"{scaled:f}e{sign}"
-    rounded = _places(value, max(digits - 1 - exponent, 0), rounding)
+    rounded = _round_to_places(value, max(digits - 1 - exponent, 0), rounding)
     if rounded.adjusted() > exponent:  # 0.9996 is 1.00 to three digits
-        rounded = _places(rounded, max(digits - 2 - exponent, 0), rounding)
-    return _plain(rounded)
+        rounded = _round_to_places(rounded, max(digits - 2 - exponent, 0), rounding)
+    return _with_commas(rounded)
 
 
 def format_rarity(p: float) -> str:
-    """Return n for a probability of 1 in n or more, in two digits, such as ``4,100``."""
+    """Return n for a probability of 1 in n or more, rounded down to two digits: ``4,100``."""
     often = math.floor(1 / max(p, 1e-15))
     unit = 10 ** max(len(str(often)) - 2, 0)
     return format_count(often // unit * unit)
 
 
 def format_known(value: float, error: float) -> str:
-    """Return a value with the decimals that are certain to one unit, at most six."""
+    """Return a value with the decimals that `error` leaves certain, at most six; or "infinity"."""
     if math.isinf(value):
         return "infinity"
     return f"{value:.{6 if error <= 1e-6 else max(0, int(-math.log10(error)))}f}"

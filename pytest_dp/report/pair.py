@@ -20,13 +20,11 @@ from pytest_dp.basics.whose_code import is_project_module
 from pytest_dp.report import numbers
 
 MAX_LINES = 3
-"""Lines of an input, or differing records, that are shown. More hide the rest of a failure; fewer
-the input."""
+"""Lines of an input, or differing records, that are shown. More hide the rest of a failure."""
 MAX_PARAM_LINES = 6
 """Lines of a mechanism's arguments that are shown. More hide the rest of a failure."""
 MAX_DIFFERENCES = 8
-"""Differing fields that are shown of a record, and runs that show which of them matters. More hide
-the rest of a failure."""
+"""Differing fields of a record that are shown, and runs by which one is idle. More take room."""
 TO_ADD = "If the mechanism takes such data, add an example, and the same audit is red:"
 NEVER_GETS = 'If it never gets any, write beyond="off" into the claim.'
 NOT_OF_A_PAIR = ("inputs", "pairs", "params", "neighbors", "composes", "search", "beyond")
@@ -43,7 +41,7 @@ if TYPE_CHECKING:  # the table and the headline need no inputs, and pytest shows
 
 
 def input_lines(example: Counterexample, width: int) -> list[str]:
-    """Return lines for D, for D', and for the parameters that were drawn with them."""
+    """Return lines for D, D' and drawn parameters; if D or D' is long, for what differs."""
     from pytest_dp.data import describe
     from pytest_dp.data.describing import whole
 
@@ -53,35 +51,37 @@ def input_lines(example: Counterexample, width: int) -> list[str]:
     if d1 is None or d2 is None:
         differing = _change_lines(example, width)
         d2 = "D, except for this" if differing else _summary_of_input(example.d2, width)
-        lines = field("D  = ", _summary_of_input(example.d1, width - 5), width)
-        lines += field("D' = ", f"{d2} {remark}".rstrip() + ":" * bool(differing), width)
+        lines = field_lines("D  = ", _summary_of_input(example.d1, width - 5), width)
+        lines += field_lines("D' = ", f"{d2} {remark}".rstrip() + ":" * bool(differing), width)
         lines += differing
     else:
-        lines = _both_in_full(field("D  = ", d1, width), field("D' = ", d2, width), remark, width)
+        lines = _lines_in_full(
+            field_lines("D  = ", d1, width), field_lines("D' = ", d2, width), remark, width
+        )
         if min(len(d1), len(d2)) > width:  # long ones look alike
             few = _change_lines(example, width)
             lines += few if len(few) <= MAX_LINES else []
-    lines += field("     ", _idle_fields_text(example), width) if example.idle else []
+    lines += field_lines("     ", _idle_fields_text(example), width) if example.idle else []
     if example.params:
         values = (f"{name} = {describe(value, room)}" for name, value in example.params.items())
-        lines += field("with ", ", ".join(values), width)
+        lines += field_lines("with ", ", ".join(values), width)
     return lines
 
 
-def _both_in_full(lines1: list[str], lines2: list[str], remark: str, width: int) -> list[str]:
-    """Return the lines of D and of D', with the remark behind D' where it fits."""
+def _lines_in_full(lines1: list[str], lines2: list[str], remark: str, width: int) -> list[str]:
+    """Return the lines of D and of D', with the remark behind D' if it fits, else below."""
     column = max(len(lines1[-1]) if len(lines1) == 1 else 0, len(lines2[-1]), 25) + 3
     if column + len(remark) > width:
         column = len(lines2[-1]) + 3
     if not remark:
         return lines1 + lines2
     if len(lines2) > 1 or column + len(remark) > width:
-        return lines1 + lines2 + field(" " * 5, remark, width)
+        return lines1 + lines2 + field_lines(" " * 5, remark, width)
     return [*lines1, f"{lines2[0]:{column}}{remark}"]
 
 
 def _summary_of_input(data: Any, width: int) -> str:
-    """Summarize an input: its type, its size, and its columns if it has any."""
+    """Return an input's type, size and columns; without columns, its content, cut to `width`."""
     from pytest_dp.data import describe
     from pytest_dp.data.types import type_of
 
@@ -95,7 +95,7 @@ def _summary_of_input(data: Any, width: int) -> str:
 
 
 def _change_lines(example: Counterexample, width: int) -> list[str]:
-    """Return lines on what differs between D and D', one for each record or part of them."""
+    """Return lines on the records or parts in which D and D' differ, and a count of others."""
     from pytest_dp.data import key, records_of
     from pytest_dp.data.fields import changed_records, value_differences
     from pytest_dp.data.types import type_of
@@ -118,7 +118,7 @@ def _change_lines(example: Counterexample, width: int) -> list[str]:
         more = len(inside) - MAX_DIFFERENCES
     if more > 0:
         shown.append(f"... and in {plural(more, 'more place')}")
-    return [line for text in shown for line in field("     ", text, width)]
+    return [line for text in shown for line in field_lines("     ", text, width)]
 
 
 def _describe_change(change: Change, kind: DataType, example: Counterexample) -> Iterator[str]:
@@ -142,7 +142,7 @@ def _describe_change(change: Change, kind: DataType, example: Counterexample) ->
 
 
 def _idle_fields_text(example: Counterexample) -> str:
-    """Return a remark on fields of the differing record that do not change outputs, or empty."""
+    """Return a remark on idle fields of the only differing record; empty if several differ."""
     from pytest_dp.data import key
     from pytest_dp.data.fields import ABSENT, changed_records, fields_of, record_of
 
@@ -167,7 +167,7 @@ def _idle_fields_text(example: Counterexample) -> str:
 
 
 def _without_fields(idle: Sequence[Any], record: Any) -> Any:
-    """Return a record of type dict, list or tuple without its `idle` fields; others unchanged."""
+    """Return a record as a dict without its `idle` fields; of other types, unchanged."""
     from pytest_dp.data.fields import fields_of
 
     if not idle or type(record) not in (dict, list, tuple):
@@ -207,7 +207,7 @@ def _before_and_after(place: str, before: Any, after: Any) -> str:
     return f"{place}: {describe(before, LABEL_LENGTH)} -> {describe(after, LABEL_LENGTH)}"
 
 
-def field(label: str, text: str, width: int) -> list[str]:
+def field_lines(label: str, text: str, width: int) -> list[str]:
     """Return `text` after `label` in lines, wrapped under itself and cut if it is very long."""
     room = width - len(label)
     lines = [
@@ -227,7 +227,7 @@ def field(label: str, text: str, width: int) -> list[str]:
 
 
 def wrap_lines(text: str) -> list[str]:
-    """Wrap a text into lines as wide as a report."""
+    """Return the lines of a text, wrapped to the width of a report."""
     return [
         line
         for part in text.splitlines()
@@ -236,14 +236,14 @@ def wrap_lines(text: str) -> list[str]:
 
 
 def reproduce_lines(result: Result) -> list[str]:
-    """Return lines with the command that runs this audit again, never broken within it."""
+    """Return lines with the command that runs this audit again, unbroken."""
     label = "Reproduce:" if result.replayable else "Run again:"
     line = f"{label}  {replay_command(result)}"
     return [line] if len(line) <= LINE_WIDTH else [label, f"  {replay_command(result)}"]
 
 
 def replay_command(result: Result) -> str:
-    """Return the command that runs this audit again; with the seed where that repeats it."""
+    """Return the command that runs this audit again, with the seed if that repeats it."""
     seed = numbers.format_seed(result.seed)
     if "::" in result.name:
         name = result.name
@@ -254,7 +254,7 @@ def replay_command(result: Result) -> str:
 
 
 def replay_options(result: Result) -> list[str]:
-    """Return the command line options that a replay needs to have the settings of this audit."""
+    """Return the options that a replay needs to have the settings of this audit."""
     from pytest_dp.claiming.setting_fields import FIELDS, flag_of
     from pytest_dp.claiming.settings import NO_LIMIT, NO_MARGIN, settings_for
 
@@ -271,7 +271,7 @@ def replay_options(result: Result) -> list[str]:
 
 
 def kept_pair_lines(result: Result) -> list[str]:
-    """Return where the pair is kept as a test, or else the pair as source if it is short."""
+    """Return where the pair is kept as a test, else the pair as source, if it is short."""
     if not result.pair_file:
         return as_source_lines(result)
     lines = as_source_lines(result) if result.outside else []
@@ -281,7 +281,7 @@ def kept_pair_lines(result: Result) -> list[str]:
 
 
 def as_source_lines(result: Result) -> list[str]:
-    """Return the pair as keywords of a claim; no lines if the claim names it, or it is long."""
+    """Return the pair, or inputs to add, as keywords of a claim; empty if too long or given."""
     from pytest_dp.data.describing import whole
     from pytest_dp.data.python_source import as_source
 
@@ -313,10 +313,10 @@ class NoTest(Exception):  # noqa: N818  shown as a note, not as an error
 def as_test(
     result: Result, mechanism: Any, keywords: Mapping[str, Any], file: str, root: Path
 ) -> str:
-    """Return the text of a test of a mechanism on the pair that broke its claim.
+    """Return the source of a test of a mechanism on the pair that broke its claim.
 
-    `keywords` are those of the claim, and `file` is where the test will be, relative to `root`. All
-    source in it was evaluated and compared. Raises NoTest where there is none.
+    `keywords` are those of the claim, and `file` is where the test will be, relative to `root`.
+    Raises NoTest if the mechanism, an input or a keyword has no source that makes an equal value.
     """
     example = result.counterexample
     assert example is not None
@@ -345,7 +345,7 @@ def as_test(
 # D and D' on which {claim} broke its claim: red until it is fixed.
 # Run it by: {" ".join(["pytest", file, *replay_options(result)])}
 # It is written anew by each run that finds such a pair, and removed by one that passes.
-{_imports(modules, root)}
+{_import_statements(modules, root)}
 D = {inputs[0].text}
 D_PRIME = {inputs[1].text}
 
@@ -358,6 +358,7 @@ def test_{name}(dp_check):
 
 
 def _source_code(value: Any, otherwise: str) -> Code:
+    """Return the source of a value; raise NoTest with the text `otherwise` if there is none."""
     from pytest_dp.data.python_source import source_of
 
     code = source_of(value, lines=True)
@@ -366,7 +367,7 @@ def _source_code(value: Any, otherwise: str) -> Code:
     return code
 
 
-def _imports(modules: Iterable[str], root: Path) -> str:
+def _import_statements(modules: Iterable[str], root: Path) -> str:
     """Return statements that import these modules, those of the project from their folders."""
     from pytest_dp.data.python_source import SHORT_NAMES
 
@@ -374,7 +375,7 @@ def _imports(modules: Iterable[str], root: Path) -> str:
         return f"import {module}" + (f" as {SHORT_NAMES[module]}" if module in SHORT_NAMES else "")
 
     ours = sorted(name for name in modules if is_project_module(name))
-    folders = sorted({place for name in ours if (place := _folder_of(name, root)) is not None})
+    folders = sorted({place for name in ours if (place := _import_folder(name, root)) is not None})
     others = sorted({*modules, "pytest", *(["pathlib", "sys"] if folders else [])} - set(ours))
     ahead = [
         f"sys.path.insert(0, str(pathlib.Path(__file__).parents[{UP}] / {place!r}))"
@@ -384,7 +385,7 @@ def _imports(modules: Iterable[str], root: Path) -> str:
     return "\n".join(f"\n{line}" for line in map("\n".join, blocks) if line) + "\n"
 
 
-def _folder_of(module: str, root: Path) -> str | None:
+def _import_folder(module: str, root: Path) -> str | None:
     """Return the folder a module is imported from, relative to the root; None if outside."""
     file = getattr(sys.modules[module], "__file__", None)
     if file is None:

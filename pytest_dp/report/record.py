@@ -47,7 +47,7 @@ Status = Literal[
 
 @dataclass(frozen=True, slots=True)
 class ShownCounterexample:
-    """The counterexample of a record, as a person would write it."""
+    """A counterexample as a person would write it."""
 
     d1: str
     """The input that makes the event likelier."""
@@ -76,6 +76,7 @@ class ShownCounterexample:
 
     @classmethod
     def of(cls, result: Result, example: Counterexample) -> Self:
+        """Return the counterexample of a result as texts, each input cut to `MAX_TEXT_LENGTH`."""
         from pytest_dp.data import describe
 
         (low1, high1), (low2, high2) = example.intervals
@@ -88,11 +89,11 @@ class ShownCounterexample:
             counts=(int(example.counts[0]), int(example.counts[1])),
             runs=(int(example.runs[0]), int(example.runs[1])),
             intervals=(
-                (_probability(low1, 0.0), _probability(high1, 1.0)),
-                (_probability(low2, 0.0), _probability(high2, 1.0)),
+                (_clip_probability(low1, 0.0), _clip_probability(high1, 1.0)),
+                (_clip_probability(low2, 0.0), _clip_probability(high2, 1.0)),
             ),
-            lower=_bound(example.lower),
-            p_value=_probability(example.p_value, 1.0),
+            lower=_finite_bound(example.lower),
+            p_value=_clip_probability(example.p_value, 1.0),
             diagnosis=tuple(example.diagnosis),
             text="\n".join(counterexample_lines(result, example, LINE_WIDTH)),
         )
@@ -100,7 +101,7 @@ class ShownCounterexample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record(Outcome):
-    """The outcome of one claim; fields that are not explained are as in `AuditResult`."""
+    """A record of the outcome of one claim; fields without explanation are as in `AuditResult`."""
 
     nodeid: str
     """The test."""
@@ -195,7 +196,10 @@ class Record(Outcome):
         *,
         pictures: bool = False,
     ) -> Self:
-        """Return the record of an audit that ran; its pictures take time and some kilobytes."""
+        """Return the record of an audit that ran; `pictures` draws pictures, which takes time.
+
+        A note names an error of drawing.
+        """
         example, notes = result.counterexample, tuple(map(str, result.notes))
         drawn = None
         if pictures:
@@ -222,7 +226,7 @@ class Record(Outcome):
             details=violation(result) if result.violated else "",
             remedy=remedy_sentence(result) if result.violated else "",
             witness=None if example is None else ShownCounterexample.of(result, example),
-            lower=_bound(result.lower),
+            lower=_finite_bound(result.lower),
             seed=numbers.format_seed(result.seed),
             margin=finite(result.margin) if result.margin != 1 else None,
             pairs_tried=int(result.pairs[0]),
@@ -270,7 +274,7 @@ class Record(Outcome):
 
     @property
     def paragraphs(self) -> list[str]:
-        """Paragraphs for the line of the claim on a code host, without the data of D and D'."""
+        """Paragraphs for the claim's line on a code host, without the data of D and D'."""
         if self.status == "weakened":
             return [self.details]
         event = "" if self.witness is None else f"S = {{{self.witness.event}}}"
@@ -286,7 +290,10 @@ class Record(Outcome):
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Self:
-        """Return the record of the fields that `as_dict` has returned."""
+        """Return the record of the fields that `as_dict` returns.
+
+        Raises KeyError, TypeError or ValueError for other fields.
+        """
         return from_plain(cls, fields)
 
 
@@ -304,7 +311,7 @@ def claim_fields(claim: Claim) -> dict[str, Any]:
 
 
 def junit_properties(record: Record) -> list[tuple[str, object]]:
-    """Return the JUnit properties of a claim: ``dp_verdict``, fields that have a value, blame."""
+    """Return JUnit properties (name, value): ``dp_verdict``, fields with a value, and blame."""
     known = [(f"dp_{name}", getattr(record, name)) for name in _IN_JUNIT]
     known += [("dp_lower", "infinity")] if record.lower is None else []
     known += [("dp_blame", f"{leak.place}: {leak.message}") for leak in record.blame]
@@ -315,17 +322,18 @@ def _short_name(nodeid: str) -> str:
     return nodeid.partition("::")[2] or nodeid
 
 
-def _bound(lower: float) -> float | None:
+def _finite_bound(lower: float) -> float | None:
     """Return a lower bound; None if it is infinite, and 0.0 if it is NaN or minus infinity."""
     return None if lower == math.inf else finite(lower) or 0.0
 
 
-def _probability(value: float, unknown: float) -> float:
+def _clip_probability(value: float, unknown: float) -> float:
+    """Return a probability within 0 and 1; `unknown` for NaN."""
     return unknown if math.isnan(value) else float(min(max(value, 0.0), 1.0))
 
 
 def _json_value(value: Any) -> Any:
-    """Return a field of a result as a value that JSON has: plain numbers, None for infinity."""
+    """Return a field of a result as JSON has it: None for infinity, NaN and inexact estimates."""
     if isinstance(value, Estimate):  # none where it may be off by anything
         known = not math.isnan(value.value) and math.isfinite(value.error)
         return value if known else None

@@ -10,7 +10,7 @@ from textwrap import wrap
 
 from pytest_dp.basics.reprs import LINE_WIDTH, plural, shorten_line
 from pytest_dp.report import numbers
-from pytest_dp.report.pair import field
+from pytest_dp.report.pair import field_lines
 from pytest_dp.report.record import Record
 from pytest_dp.report.violation import ONE_SIDED, pass_worth, risk_sentence
 from pytest_dp.results.outcome import MAX_FAIR, MAX_STRONG
@@ -18,7 +18,7 @@ from pytest_dp.results.outcome import MAX_FAIR, MAX_STRONG
 
 @dataclass(frozen=True, slots=True)
 class StatusLook:
-    """How reports show a status of a claim."""
+    """A set of words, signs and colours by which reports show a status."""
 
     words: str
     """Of one claim: ``"not audited"``."""
@@ -35,7 +35,7 @@ class StatusLook:
 
     @property
     def colour(self) -> dict[str, bool]:
-        """The marks of pytest's terminal."""
+        """The style of pytest's terminal, as keywords."""
         return _COLOURS[self.style]
 
 
@@ -81,7 +81,7 @@ MIN_NAME = 16
 
 
 def table_cells(record: Record) -> tuple[str, str, str]:
-    """Return the cells below `HEADS`: the promise, the finding, and the seconds of the audit."""
+    """Return the cells below `HEADS`: promise, finding, and seconds; "-" for an empty one."""
     ran, seconds = record.samples > 0, record.seconds
     return (
         _short_claim(record) or "-",
@@ -91,25 +91,25 @@ def table_cells(record: Record) -> tuple[str, str, str]:
 
 
 def look_of(record: Record) -> StatusLook:
-    """Return how reports show a claim: a pass of low confidence like an inconclusive audit."""
+    """Return how reports show a claim: passes of low confidence as inconclusive ones."""
     return STATUSES["inconclusive" if record.strength in LOW_CONFIDENCE else record.status]
 
 
 def verdict(record: Record) -> str:
-    """Return the verdict in a word: ``"pass"``, ``"weak"``, ``"violated"``."""
+    """Return the verdict in words: ``"pass"``, ``"weak"``, or the words of the status."""
     if record.status not in PASSING:
         return STATUSES[record.status].words
     return "weak" if record.strength == "weak" else "pass"
 
 
 def short_finding(record: Record) -> str:
-    """Return what was found, in a few words: ``"detects eps >= 1.18"``; empty of an error."""
+    """Return what was found, in a few words: ``"detects eps >= 1.18"``; empty for an error."""
     if record.unchanged_since:
         return f"unchanged since {record.unchanged_since[:10]}"
     if record.status in PASSING:
         return pass_worth(record)
     if record.status == "violated":
-        return _proof(record)
+        return _proven_loss(record)
     if record.status != "inconclusive":
         return ""
     if record.strength == "blind":
@@ -118,7 +118,7 @@ def short_finding(record: Record) -> str:
     return "looks violated" if is_suspect else "nothing is known"
 
 
-def _proof(record: Record) -> str:
+def _proven_loss(record: Record) -> str:
     """Return what is proven of a broken claim: ``"eps >= 1.79"``."""
     claimed, lower = record.claimed, math.inf if record.lower is None else record.lower
     if record.one_sided or claimed is None:
@@ -143,7 +143,7 @@ def _short_claim(record: Record) -> str:
 def total(records: Sequence[Record], *, loud: bool = False) -> str:
     """Return counts of claims by what is wrong with them: ``"5 claims, 1 violated"``.
 
-    With `loud`, violations and errors are in capitals.
+    "no violation found" without an alarm. With `loud`, violations and errors are in capitals.
     """
     audited = [record for record in records if record.status != "weakened"]
     unexpected = [record for record in audited if not record.expected]
@@ -171,10 +171,10 @@ def total(records: Sequence[Record], *, loud: bool = False) -> str:
 
 
 def table(records: Sequence[Record], width: int = 80) -> list[tuple[str, str]]:
-    """Return the lines of the table of claims, each with the status that colours it, or ``""``.
+    """Return the lines of the table, each with the status that colours it, or ``""``.
 
-    Each claim has one line, and others only for what somebody has to do. A name that is too long is
-    cut at its start, a promise at its end.
+    Empty without records. Each claim has one line, and others only for what somebody has to do. A
+    name that is too long is cut at its start, a promise at its end.
     """
     if not records:
         return []
@@ -214,7 +214,7 @@ def name_without_promise(record: Record) -> str:
 
 
 def _remarks_below(record: Record) -> Iterable[tuple[str, str]]:
-    """Yield what somebody may have to do about a claim, each with the status that colours it."""
+    """Yield remarks on what to do about a claim, each with the status that colours it."""
     if record.status == "inconclusive" or record.too_little:
         yield record.reason or record.too_little, "inconclusive"
     if record.beyond is not None:
@@ -224,7 +224,7 @@ def _remarks_below(record: Record) -> Iterable[tuple[str, str]]:
 
 
 def legend(records: Iterable[Record]) -> list[str]:
-    """Return sentences on the words of the table, for the words that occur in it."""
+    """Return sentences on the words that occur in the table; empty if they need none."""
     records = list(records)
     passed = [record for record in records if record.status in PASSING]
     meanings = []
@@ -239,11 +239,11 @@ def legend(records: Iterable[Record]) -> list[str]:
     return [*meanings, "No test can prove privacy."] if passed else meanings
 
 
-def verbose(record: Record) -> list[str]:
+def verbose_lines(record: Record) -> list[str]:
     """Return the lines that ``-v`` adds about one claim."""
     lines = [record.name, *(f"  {line}" for line in wrap(record.headline, LINE_WIDTH - 2))]
     for name, text in facts(record):
-        lines += [f"  {line}" for line in field(f"{name:<12} ", text, LINE_WIDTH - 2)]
+        lines += [f"  {line}" for line in field_lines(f"{name:<12} ", text, LINE_WIDTH - 2)]
     return lines
 
 
@@ -269,6 +269,7 @@ def facts(record: Record) -> list[tuple[str, str]]:
 
 
 def _pairs_text(record: Record) -> str:
+    """Return how many pairs were tried; empty if the claim gives none."""
     if not record.pairs_available:
         return ""
     tried, available = map(numbers.format_count, (record.pairs_tried, record.pairs_available))
@@ -300,7 +301,7 @@ def known_loss_text(record: Record) -> str:
 
 
 def _grade_text(record: Record) -> str:
-    """Return why a pass is not worth more; empty if its reason or a computed loss says so."""
+    """Return why a pass is only weak or fair; empty for other results, and far from the claim."""
     if record.far_below is not None or record.strength not in ("weak", "fair"):
         return ""
     if record.over_now:
@@ -314,6 +315,7 @@ def _grade_text(record: Record) -> str:
 
 
 def _rare_leaks(record: Record) -> str:
+    """Return how rare an output of one input may be to be found; empty unless a claim passed."""
     if record.status != "no violation" or record.rarest is None:
         return ""
     if record.rarest >= 1:
@@ -323,6 +325,7 @@ def _rare_leaks(record: Record) -> str:
 
 
 def _e_value(record: Record) -> str:
+    """Return the e-value and its samples; empty without bets."""
     if record.e_value is None or not record.bet_samples:
         return ""
     samples = numbers.format_count(record.bet_samples)

@@ -13,7 +13,13 @@ from typing import Any
 
 from pytest_dp.basics.reprs import LINE_WIDTH, plural
 from pytest_dp.report import numbers
-from pytest_dp.report.pair import field, input_lines, kept_pair_lines, reproduce_lines, wrap_lines
+from pytest_dp.report.pair import (
+    field_lines,
+    input_lines,
+    kept_pair_lines,
+    reproduce_lines,
+    wrap_lines,
+)
 from pytest_dp.results.outcome import Risk
 
 TYPE_CHECKING = False
@@ -49,7 +55,7 @@ NO_RUNS = "No effort was left for fresh runs: raise max_samples or max_seconds t
 
 
 def headline(result: Result) -> str:
-    """Return the outcome of an audit in one line."""
+    """Return the outcome of an audit in one line; after a pass, also a violation outside."""
     guarantee = result.claim.promise.guarantee
     if result.violated:
         claimed, shown = _claim_and_proof(result)
@@ -73,8 +79,9 @@ def headline(result: Result) -> str:
 def pass_worth(passed: Result | Record) -> str:
     """Return what a pass is worth: the loss if it is known, else the smallest loss it detects.
 
-    ``"loss 0.995, computed"``, ``"detects eps >= 1.18"``; ``"up to 1.26 not ruled out"`` where the
-    samples leave room for a loss above the claim.
+    ``"loss 0.995, computed"``, ``"detects eps >= 1.18"``, ``"detects nothing"``; ``"up to 1.26 not
+    ruled out"`` if a loss above the claim is not ruled out; ``"strongest attack 0.1"`` far below
+    the claim.
     """
     resolution = math.inf if passed.resolution is None else passed.resolution
     known = passed.estimate
@@ -96,7 +103,7 @@ def pass_worth(passed: Result | Record) -> str:
 
 
 def _claim_and_proof(result: Result) -> tuple[str, str]:
-    """Return a broken claim and what refutes it as text: ``eps = 1.0``, ``eps >= 1.79``."""
+    """Return a broken claim and what refutes it: ``eps = 1.0`` and ``eps >= 1.79``, say."""
     guarantee = result.claim.promise.guarantee
     if result.one_sided:
         return claim_text(guarantee), ONE_SIDED
@@ -113,7 +120,10 @@ def claim_text(guarantee: Guarantee) -> str:
 
 
 def violation(result: Result) -> str:
-    """Return the message of `PrivacyViolation`: headline, lines to blame, D and D', advice."""
+    """Return the message of `PrivacyViolation`: headline, lines to blame, D and D', advice.
+
+    Instead of D and D', the records at risk of a claim about membership, or guesses of one_run.
+    """
     lines = [headline(result)]
     if len(lines[0]) > LINE_WIDTH - len("PrivacyViolation: "):
         at = lines[0].find(" for ") if result.outside else lines[0].rfind(" (")
@@ -156,7 +166,7 @@ def violation(result: Result) -> str:
 
 
 def remedy_sentence(result: Result) -> str:
-    """Return a sentence on how to correct a violation; empty if the diagnosis has that advice."""
+    """Return a sentence on how to fix a violation; empty for others, or if the diagnosis has it."""
     for leak in result.blame[:1]:
         return f"To fix it, at {leak.place}: {leak.remedy}." if leak.remedy else ""
     if result.risks:
@@ -169,7 +179,7 @@ def remedy_sentence(result: Result) -> str:
 
 
 def _blame_lines(result: Result) -> list[str]:
-    """Return a paragraph for each line of code at which privacy leaks, if any."""
+    """Return a paragraph for each line of code at which privacy leaks; empty if none was found."""
     lines = [""] * bool(result.blame)
     for leak in result.blame:
         lines.append(f"Leaks at {leak.place}, in {leak.function}:")
@@ -180,7 +190,7 @@ def _blame_lines(result: Result) -> list[str]:
 
 
 def _delta_sentence(result: Result, example: Counterexample | None) -> list[str]:
-    """Return a sentence on the delta that the event proves; none unless it exceeds the claim's."""
+    """Return a sentence on the delta that the event proves, in a list, or an empty list."""
     claim = result.claim.promise.guarantee
     shown = None if example is None else example.delta_lower
     if claim.eps is None or not claim.delta or shown is None or shown <= claim.delta:
@@ -193,14 +203,14 @@ def _delta_sentence(result: Result, example: Counterexample | None) -> list[str]
 
 
 def counterexample_lines(result: Result, example: Counterexample, width: int) -> list[str]:
-    """Return lines for D, D' and S, at most `width` long: how often S comes, and the counts."""
-    lines = [*input_lines(example, width), *field("S  = ", f"{{{example.event}}}", width)]
+    """Return lines of at most `width`: D, D' and S, how often S comes, and the counts."""
+    lines = [*input_lines(example, width), *field_lines("S  = ", f"{{{example.event}}}", width)]
     lines += [*_score_lines(example, width), ""]
     by_bets = _rests_on_bets(result, example)
     if by_bets:
         said = _bets_sentence(result, example)
     elif any(example.runs):
-        said = f"Outputs in S come {_how_often(result, example.counts, example.runs)}."
+        said = f"Outputs in S come {_frequencies_text(result, example.counts, example.runs)}."
     else:
         said = ""
     lines += wrap(said, width, break_on_hyphens=False)
@@ -213,11 +223,11 @@ def counterexample_lines(result: Result, example: Counterexample, width: int) ->
 
 
 def _rests_on_bets(result: Result, example: Counterexample) -> bool:
-    """Return whether the bets refuted the claim while the fresh runs alone would not."""
+    """Return whether the bets refute the claim while the fresh runs in S alone do not."""
     return result.e_value is not None and example.lower <= result.claimed
 
 
-def _how_often(result: Result, counts: tuple[int, int], runs: tuple[int, int]) -> str:
+def _frequencies_text(result: Result, counts: tuple[int, int], runs: tuple[int, int]) -> str:
     """Return how often outputs in S come on D and D', and how often the claim allows them."""
     claim, (c1, c2), (n1, n2) = result.claim.promise.guarantee, counts, runs
     here, there = (
@@ -235,7 +245,7 @@ def _how_often(result: Result, counts: tuple[int, int], runs: tuple[int, int]) -
 
 
 def _bets_sentence(result: Result, example: Counterexample) -> str:
-    """Return sentences on the runs that were bet on, and on the e-value of the bets."""
+    """Return sentences on the e-value of the bets, and on S in their runs if S explains it."""
     claim = result.claim.promise.guarantee
     proof = (
         f"Bets against {claim_text(claim)}, each made before the runs that decided it, "
@@ -246,19 +256,19 @@ def _bets_sentence(result: Result, example: Counterexample) -> str:
     (c1, c2), (n1, n2) = example.bet_counts, example.bet_runs
     if n1 == 0 or n2 == 0 or c1 / n1 <= claim.largest_probability(min((c2 + SPARE) / n2, 1.0)):
         return proof  # S alone does not explain it, or would not with a few runs more
-    often = _how_often(result, (c1, c2), (n1, n2))
+    often = _frequencies_text(result, (c1, c2), (n1, n2))
     return f"In {numbers.format_count(n1 + n2)} runs, outputs in S came {often}. {proof}"
 
 
 def _divergence_if_stronger(result: Result, example: Counterexample) -> str:
-    """Return a sentence on a divergence of the outputs that proves more than S; else empty."""
+    """Return a sentence on a divergence of the outputs if the bound rests on it; else empty."""
     if example.divergence is not None and result.lower == example.divergence.lower:
         return _divergence_sentence(result, example.divergence)
     return ""
 
 
 def _divergence_sentence(result: Result, distance: Distance) -> str:
-    """Return a sentence on the divergence of all outputs on D and D', in place of one event."""
+    """Return a sentence on the divergence of all outputs on D and D'."""
     order, value = distance.shown
     kind = "Kullback-Leibler divergence" if order == 1 else f"Renyi divergence of order {order:g}"
     more = result.claim.promise.guarantee.write_comparison(
@@ -277,8 +287,8 @@ def _divergence_sentence(result: Result, distance: Distance) -> str:
 def _count_lines(result: Result, example: Counterexample) -> list[str]:
     """Return two aligned lines: the fresh runs in S on D and on D', as probabilities with bounds.
 
-    Bounds are left out where the bets refute the claim and the fresh runs alone would not: a bound
-    that falls short seems to take the verdict back.
+    Without bounds where the bets refute the claim and the fresh runs alone would not: a bound that
+    falls short seems to take the verdict back.
     """
     counts = [
         f"{numbers.format_count(c)}/{numbers.format_count(n)}"
@@ -304,15 +314,15 @@ def _count_lines(result: Result, example: Counterexample) -> list[str]:
 
 
 def _score_lines(example: Counterexample, width: int) -> list[str]:
-    """Return lines on a learned score: its quantities, and outputs in S and not in S."""
+    """Return lines on a learned score, its quantities and examples; empty for other events."""
     if not any(example.examples):
         return []
-    lines = field(
+    lines = field_lines(
         " " * 5, "score: how clearly the output points to D (learned log odds of D to D')", width
     )
     told_by = getattr(example.event, "told_by", ())
     for at, text in enumerate(told_by):
-        lines += field(f"     {'' if at else 'mostly by':11}", text, width)
+        lines += field_lines(f"     {'' if at else 'mostly by':11}", text, width)
     score = getattr(example.event, "score", None)
     for label, outputs in zip(("in S:      ", "not in S:  "), example.examples, strict=True):
         for output in outputs[:1] if told_by else outputs:
@@ -343,7 +353,7 @@ def _evidence_lines(result: Result, example: Counterexample | None) -> list[str]
 
 
 def _p_value_text(result: Result, example: Counterexample) -> str:
-    """Return StatDP's p-value; for claims of more than ε, only a limit if it is small."""
+    """Return StatDP's p-value as text; for claims of more than ε, only a limit if it is small."""
     is_exact = result.claim.promise.guarantee.largest_ratio is not None
     if is_exact or example.p_value >= LEAST_SHOWN:
         return f"p-value {numbers.format_p_value(example.p_value)}"
@@ -351,20 +361,20 @@ def _p_value_text(result: Result, example: Counterexample) -> str:
 
 
 def games_lines(result: Result, width: int) -> list[str]:
-    """Return lines for the records that break a claim on membership, and a count of others."""
+    """Return lines on the records that break a claim about membership, and a count of others."""
     worst = sorted(result.risks, key=lambda risk: (-risk.lower, -risk.auc))
     level = result.alpha / len(worst)  # each record has its share
     broken = [risk for risk in worst if risk.p_value <= level] or worst[:1]
-    lines = field("", PLAYED, width)
+    lines = field_lines("", PLAYED, width)
     for risk in broken[:MAX_RECORDS]:
-        lines += ["", *field(f"{risk.record} = ", risk.value, width)]
-        lines += field("  ", risk_sentence(risk), width)
+        lines += ["", *field_lines(f"{risk.record} = ", risk.value, width)]
+        lines += field_lines("  ", risk_sentence(risk), width)
     more, others = len(broken) - MAX_RECORDS, len(worst) - len(broken)
     if more > 0:
         lines += ["", f"... and {plural(more, 'more record')} that break it"]
     if others:
         said = f"Tried as well, and not seen to break the claim: {plural(others, 'other record')}."
-        lines += ["", *field("", said, width)]
+        lines += ["", *field_lines("", said, width)]
     return lines
 
 

@@ -12,7 +12,7 @@ from pytest_dp import RenyiDP, audit
 from pytest_dp.auditors.session import PrivacyViolation
 from pytest_dp.basics.errors import RAISING, noting_faults, pop_noted
 from pytest_dp.claiming.claim import Claim, Promise
-from pytest_dp.plugin.check import _too_little
+from pytest_dp.plugin.check import _grade_reason
 from pytest_dp.plugin.claim_session import represent
 from pytest_dp.privacy import read_guarantee
 from pytest_dp.report import numbers
@@ -49,13 +49,13 @@ def test_a_pass_below_the_floor_of_its_claim_is_red():
         for at_least in RISING:
             passed = SimpleNamespace(verdict="no violation", strength=strength, unreached=())
             passed.far_below, passed.not_exact, passed.stopped_early = None, "hash", False
-            said = _too_little(passed, at_least)
+            said = _grade_reason(passed, at_least)
             is_red = RISING.index(strength) < RISING.index(at_least)
             asked = f"The pass is {strength}, and at_least={at_least!r} is asked for"
             assert (asked in said) is is_red
             computed = is_red and at_least in ("aligned", "exact")
             assert ("a loss that is computed" in said) is computed
-            assert _too_little(SimpleNamespace(verdict="violated", strength=""), at_least) == ""
+            assert _grade_reason(SimpleNamespace(verdict="violated", strength=""), at_least) == ""
             record = replace(Record.of(PASSED, COUNT, "shop/stats.py", 8), too_little=said)
             assert ("1 less than asked for" in total([record])) is is_red
 

@@ -27,7 +27,7 @@ from pytest_dp.report.files import (
 )
 from pytest_dp.report.html import fragment, page
 from pytest_dp.report.record import Record, junit_properties
-from pytest_dp.report.summary_table import short_finding, table, verbose
+from pytest_dp.report.summary_table import short_finding, table, verbose_lines
 from pytest_dp.results.outcome import Bar, Blame, Estimate, Histogram, Pictures
 
 SCHEMA = json.loads(json_report.SCHEMA.read_text())
@@ -209,7 +209,7 @@ def test_every_report_can_be_written(verdict, number):
     assert page(records, {"python": "3"}).count("<details") >= 4
     shown = [job_summary(records), *(text for text, _ in table(records))]
     for record in records:
-        shown += [annotation(record, name), *blame_commands(record, str), *verbose(record)]
+        shown += [annotation(record, name), *blame_commands(record, str), *verbose_lines(record)]
         shown += [fragment(record), *(str(value) for _, value in junit_properties(record))]
     assert all(isinstance(text, str) for text in (*shown, str(result), repr(result)))
 

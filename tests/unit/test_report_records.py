@@ -13,7 +13,14 @@ from pytest_dp.claiming.claim import Claim, Promise
 from pytest_dp.privacy import ApproximateDP
 from pytest_dp.report import files
 from pytest_dp.report.record import Record
-from pytest_dp.report.summary_table import legend, short_finding, table, total, verbose, verdict
+from pytest_dp.report.summary_table import (
+    legend,
+    short_finding,
+    table,
+    total,
+    verbose_lines,
+    verdict,
+)
 from pytest_dp.report.violation import headline
 from pytest_dp.results.outcome import Estimate
 
@@ -44,7 +51,7 @@ def test_a_pass_by_a_known_loss_says_it_in_place_of_what_would_be_caught(mode, u
     assert headline(passed) == f"no violation of eps = 1.0 found: {loss} ({passed.strength})"
     record = Record.of(passed, COUNT, "shop/stats.py", 8)
     assert short_finding(record) == loss
-    lines = "\n".join(verbose(record))
+    lines = "\n".join(verbose_lines(record))
     assert "caught" not in lines
     assert ("at most fair: not all of its code ran" in lines) == bool(unreached)
     assert "1 pairs" not in lines
@@ -116,7 +123,7 @@ def test_the_strength_of_a_pass():
 
 
 def test_verbose():
-    assert verbose(rows()[3]) == [
+    assert verbose_lines(rows()[3]) == [
         "sparse_vector_with_gap[eps=0.5-threshold=12]",
         "  inconclusive: could not test eps = 0.5 with 912 samples in 1 min",
         "  method       sequential, alpha 1e-06 (chance of a false alarm)",
@@ -129,7 +136,7 @@ def test_verbose():
         "               mechanism faster",
         "  note         stopped by max_seconds=60",
     ]
-    assert verbose(rows()[4]) == ["mean[eps=1.0]", "  The mechanism raised on all 50 runs."]
+    assert verbose_lines(rows()[4]) == ["mean[eps=1.0]", "  The mechanism raised on all 50 runs."]
 
 
 def test_annotation():
@@ -224,6 +231,6 @@ def test_the_reason_of_a_grade_is_one_sentence():
         ({"strength": "fair", "unreached": ("a.py:3",)}, "at most fair: not all of its code"),
     ]:
         record = replace(Record.of(PASSED, COUNT, "shop/stats.py", 8), **changed)
-        lines = [line for line in verbose(record) if " grade " in line]
+        lines = [line for line in verbose_lines(record) if " grade " in line]
         assert len(lines) == (said is not None)
         assert said is None or said in lines[0]
