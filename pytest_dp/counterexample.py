@@ -105,7 +105,7 @@ def diagnose(
     leak = None if event is None else _leak_sentence(event)
     if leak:
         yield leak
-    elif any(stands_out(event, table) for table in searched):
+    elif any(is_recurring_number(event, table) for table in searched):
         yield (
             "One output comes again and again, and all others come once: the mechanism may "
             "release the true value without noise in some cases. Add noise in all cases."
@@ -181,8 +181,8 @@ def _noise_sentence(condition: Condition) -> str | None:
     return None
 
 
-def stands_out(event: Event | None, table: Table) -> bool:
-    """Return whether an event is one finite number at a place where others hardly ever recur."""
+def is_recurring_number(event: Event | None, table: Table) -> bool:
+    """Return whether an event is one finite number, among numbers that hardly ever recur."""
     for condition in event.conditions if event is not None else ():
         if isinstance(condition, Equals) and condition.feature.of_kind.categories:
             numbers, codes = condition.feature.columns(table)

@@ -162,7 +162,7 @@ class BettingAudit:
     def _next_to_hold(self) -> PairState | None:
         """Pick a new pair, else the pair that lacks most real runs; return None if none lacks any.
 
-        The pair is added to the pairs that were picked.
+        A new pair is added to the pairs that were picked.
         """
         if (new := self.queue.pick_new_pair()) is not None:
             return new
@@ -377,10 +377,10 @@ class BettingAudit:
 
     @property
     def e_value(self) -> float:
-        """The e-value against the claim: how often bets have multiplied their share of alpha.
+        """The e-value against the claim: `share` times the factor by which bets have multiplied it.
 
-        The other share counts as lost. At least 1 / alpha if the claim is refuted, in spite of
-        rounding; the e-value of earlier runs if they refuted the claim.
+        At least 1 / alpha if the claim is refuted, in spite of rounding; the e-value of earlier
+        runs if they refuted the claim.
         """
         value = self.share * e_value(self.ledger.log_e_value)
         if self.refuted_before:  # perhaps by these very samples: they count once

@@ -158,7 +158,7 @@ class Budget:
         return self.deadline.with_reserve(1 - RESERVE)
 
     def has_time(self, deadline: Deadline, runs: float = 0.0) -> bool:
-        """Return whether `runs` runs would end before a deadline; for 0, if it is to come."""
+        """Return whether `runs` runs end before a deadline; for 0, whether that is to come."""
         left, cost = deadline.remaining(), self._sampler.seconds_a_run or 0.0
         return runs * cost <= left if runs else left > 0
 
@@ -231,5 +231,5 @@ class Budget:
 
 
 def agree_with_verdict(p_value: float, alpha: float, *, violated: bool) -> float:
-    """Return the p-value, moved by rounding to the side of alpha that the verdict is on."""
+    """Return the p-value, at most alpha if the claim is `violated`, else raised above alpha."""
     return min(p_value, alpha) if violated else max(p_value, math.nextafter(alpha, 1))

@@ -187,7 +187,7 @@ def _withdraw_violation(session: Session, result: AuditResult, why: str) -> Audi
 
 
 def _refuse_other_errors(sampler: Sampler, item: Input, starts: Starts) -> None:
-    """Raise CannotCopy if starts raise more often on an input than the mechanism itself."""
+    """Raise CannotCopy if starts raise clearly more often on an input than the mechanism itself."""
     raised = [out for outputs in starts for out in outputs if isinstance(out, Raised)]
     total = sum(map(len, starts))
     before, runs = sampler.count_raised(item)

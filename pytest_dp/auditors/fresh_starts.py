@@ -150,8 +150,8 @@ def outputs_before(pair: BrokenPair, before: Subject, item: Input) -> Starts:
 def outputs_of_processes(pair: BrokenPair) -> list[Starts]:
     """Run processes in the state before the audit; return their outputs, by input.
 
-    [] if none can be made, or one always raises: it may lack what was set up in this process. Adds
-    a note if time ends it.
+    [] if none can be made, or one always raises, as it may lack objects of this process. Adds a
+    note if time ends it.
     """
     left = pair.budget.runs_left
     processes = min(max(left // (2 * RUNS_A_COPY), MIN_PROCESSES), MAX_STARTS)

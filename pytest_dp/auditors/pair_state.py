@@ -217,10 +217,10 @@ def seed_in(settings: Settings) -> int:
 def features_for_models(
     settings: Settings, state: PairState, table: Table, on_d: Bools, paired: int
 ) -> list[Feature]:
-    """Return the features of outputs on a pair: `models.quantities`, and those of its target.
+    """Return the features of outputs on a pair: `models.quantities`, and features of its target.
 
-    An extract has its own features. The first `paired` outputs on either input share random
-    numbers. Raises ClaimError if the user's features fail.
+    Only the former for an extract. The first `paired` outputs on either input share random numbers.
+    Raises ClaimError if the user's features fail.
     """
     about = quantities(settings, table, on_d, paired)
     if table.is_extract:

@@ -134,8 +134,8 @@ def _skip_rejected_input(
 ) -> None:
     """Set `refused`, with a note, if the mechanism seems to check its inputs.
 
-    It seems so if it always raises on an input that a search proposed, or on the empty dataset
-    where `examples` have none. If all pairs of the claim would be refused, none is.
+    It seems so if it always raises on an input that a search proposed, or on an empty dataset that
+    is no example. If all pairs of the claim would be refused, none is.
     """
     sides = state.outputs.sides()
     raised = [all_raised(outputs) for outputs in sides]

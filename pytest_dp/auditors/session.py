@@ -87,7 +87,7 @@ class PrivacyViolation(PytestDPError, AssertionError):  # noqa: N818
 
 
 class InconclusiveAudit(PytestDPError, AssertionError):  # noqa: N818  named like PrivacyViolation
-    """The audit told nothing, or too little; raised only where ``at_least`` asks for more."""
+    """The audit showed nothing, or too little; raised only if ``at_least`` asks for more."""
 
     __module__ = "pytest_dp"
 

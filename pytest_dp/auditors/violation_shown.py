@@ -70,7 +70,7 @@ def shrink_pair(bets: BettingAudit, winner: PairState) -> tuple[BettingAudit, Pa
     drawer = bets.session.source.generated
     if drawer is not None:  # what its strategy cannot yield is no part of the promise
         search = _SmallerPairs(bets, winner)
-        drawer.shrink(winner.pair, search.breaks, search.seconds)
+        drawer.shrink(winner.pair, search.bet_on, search.seconds)
         return search.won
     is_proposed = bets.queue.is_proposed(winner)
     if promise.pairs is not None or promise.relation is None:
@@ -82,7 +82,7 @@ def shrink_pair(bets: BettingAudit, winner: PairState) -> tuple[BettingAudit, Pa
     mixes = bool(winner.pair.beyond) or bets.session.settings.beyond == "fail"
     with suppress(ImportError):  # without a search, the pair stays as large as it is
         smaller: Search = load("search", "inputs")
-        smaller.shrink_records(winner.pair, promise.relation, search.breaks_in_time, mixes=mixes)
+        smaller.shrink_records(winner.pair, promise.relation, search.bet_in_time, mixes=mixes)
     return search.won
 
 
@@ -107,11 +107,11 @@ class _SmallerPairs:
         self.runs = max(MIN_SHRINKING, 4 * 2 * winner.drawn)
         self.trials = 0
 
-    def breaks_in_time(self, pair: Pair) -> bool:
-        """Return the result of `breaks`; raise OutOfTime if samples, trials or time are up."""
+    def bet_in_time(self, pair: Pair) -> bool:
+        """Return the result of `bet_on`; raise OutOfTime if samples, trials or time are up."""
         if self._is_over():
             raise OutOfTime
-        return self.breaks(pair)
+        return self.bet_on(pair)
 
     def _is_over(self) -> bool:
         """Return whether samples, trials or time are used up; add a note if time is."""
@@ -123,11 +123,11 @@ class _SmallerPairs:
         self.session.sampler.note(NOT_SMALLER)
         return True
 
-    def breaks(self, pair: Pair) -> bool:
+    def bet_on(self, pair: Pair) -> bool:
         """Bet on a candidate, and return whether the claim is refuted on it too; it is then `won`.
 
-        False if the candidate is on the other side of the declared inputs than the first pair, if
-        it raises and the first pair does not, and if time or samples are up.
+        False if the candidate is inside of the declared inputs and the first pair is not, or the
+        reverse, if it raises and the first pair does not, and if time or samples are up.
         """
         pair = replace(pair, beyond=self.session.source.bounds.beyond(pair))
         if self.session.is_report_only(pair) != self.is_report_only or self._is_over():

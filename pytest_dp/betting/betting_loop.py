@@ -243,7 +243,7 @@ class PairSampler(Protocol):
 
 
 class BettingLoop:
-    """An audit under way: a queue of pairs, a ledger, and a sampler."""
+    """A running audit: a queue of pairs, a ledger of bets, and a sampler."""
 
     def __init__(self, queue: PairQueue, ledger: Ledger, sampler: PairSampler) -> None:
         self.queue, self.ledger, self.sampler = queue, ledger, sampler

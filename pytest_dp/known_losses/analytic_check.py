@@ -182,7 +182,7 @@ class AnalyticCheck(KnownLosses):
 
     def required_runs(self) -> int:
         """Check new inputs; return the pairs of outputs that a pass needs on each pair, or 0."""
-        if not self.is_within or not self._is_largest_move_settled() or self._is_doubted():
+        if not self.is_within or not self._is_largest_move_settled() or self._find_doubt():
             return 0
         vectorised, given = self.session.call.size is not None, self._given_pairs
         if all(isinstance(self.derived.pairs.get(state.number), Alignment) for state in given):
@@ -225,7 +225,7 @@ class AnalyticCheck(KnownLosses):
 
     # Checks of the mechanism, and of its real runs
 
-    def _is_doubted(self) -> bool:
+    def _find_doubt(self) -> bool:
         """Check inputs that are new by runs of copies; return whether `against` is set."""
         self._check(lambda: self._check_new_inputs(self._deadline()))
         return bool(self.against)
@@ -371,7 +371,7 @@ class AnalyticCheck(KnownLosses):
 
     def pairs_above_claim(self) -> Sequence[PairState]:
         """Compare real runs with losses; return the pairs of the largest, [] if it is no leak."""
-        if not self._exceeds or self._is_doubted() or self._differs_by_rounding_alone:
+        if not self._exceeds or self._find_doubt() or self._differs_by_rounding_alone:
             return []
         known = [s for s in self._known_pairs if not self.session.is_report_only(s.pair)]
         self._compare_with_real_runs([state for state in self._known_pairs if state.drawn])

@@ -70,7 +70,7 @@ SHARED = "rows of a vectorised call are not what calls of one row give with the 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """How far the draws of one request have to move for the output on D' to be that on D."""
+    """The distance by which one request's draws move so that the output on D' is that on D."""
 
     stack: tuple[Site, ...]
     """The lines that lead to the request, innermost first."""

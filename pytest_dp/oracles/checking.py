@@ -87,7 +87,7 @@ class Memory:
 
 
 class Replayer:
-    """Runs one copy of a mechanism on a few inputs, with planned numbers for its draws.
+    """A copy of a mechanism that runs on a few inputs, with planned numbers for its draws.
 
     Use it as a context manager: draws are answered while it is entered. Inputs are named by their
     place in `inputs`. `runs` counts the runs so far, of which there are `max_runs` at most.

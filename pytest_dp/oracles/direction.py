@@ -57,7 +57,7 @@ class CheckedShifts:
     """The bound in the other direction by the opposite shift; None where it differs by path."""
 
 
-Way = Callable[[], CheckedShifts]
+ShiftSearch = Callable[[], CheckedShifts]
 
 
 class Direction:
@@ -91,12 +91,15 @@ class Direction:
         if not any(self._run_on_source(each).requests for each in self._numbers[:2]):
             raise NotAligned(NO_NOISE)
         self.check_repeatable(self._numbers[0])
-        ways: list[Way] = [self._align_by_sums, self._align_by_path]
+        searches: list[ShiftSearch] = [self._align_by_sums, self._align_by_path]
         if self._memory.by_path:
-            ways.reverse()
-        fallbacks: list[Way] = [partial(self._align_by_sums, largest=True), self._align_by_fit]
+            searches.reverse()
+        fallbacks: list[ShiftSearch] = [
+            partial(self._align_by_sums, largest=True),
+            self._align_by_fit,
+        ]
         best, reason = None, OUTPUTS_DIFFER
-        for align in (*ways, *fallbacks):
+        for align in (*searches, *fallbacks):
             if align in fallbacks and best is not None and math.isfinite(best.bound.pure):
                 break
             try:

@@ -196,7 +196,7 @@ class EnumeratedPair:
     checked: ClassVar[int] = 20_000
 
     @cached_property
-    def ways(self) -> tuple[PairProbabilities, PairProbabilities]:
+    def directions(self) -> tuple[PairProbabilities, PairProbabilities]:
         """The probabilities in the two directions: from D to D', and from D' to D."""
         pair = pair_probabilities(*self.distributions)
         return pair, pair.other_direction
@@ -209,7 +209,7 @@ class EnumeratedPair:
     @property
     def basis(self) -> str:
         """The number of outcomes, in words for reports."""
-        count, residual = len(self.ways[0].marks), self.residual
+        count, residual = len(self.directions[0].marks), self.residual
         missing = f", all but a probability of {residual:.0e}" if residual else ""
         return f"{plural(count, 'outcome')}{missing}"
 
@@ -227,10 +227,10 @@ class EnumeratedPair:
         if (
             not delta
             and self.residual
-            and any(_grows_in_the_tail(way, self.residual) for way in self.ways)
+            and any(_grows_in_the_tail(each, self.residual) for each in self.directions)
         ):
             raise CannotInstrument("outcomes in the tails lose more than likelier ones")
-        losses = [eps_at(delta, way) for way in self.ways]
+        losses = [eps_at(delta, each) for each in self.directions]
         beside, error = max(loss.extra_delta for loss in losses), max(loss.error for loss in losses)
         if beside > ROUNDING or error > 100 * ROUNDING:
             raise CannotInstrument(f"{beside:.2g} of the probability was not enumerated")
@@ -238,7 +238,7 @@ class EnumeratedPair:
 
     def delta_at(self, eps: float) -> tuple[float, float]:
         """Return bounds on the smallest delta beside an eps in nats."""
-        bounds = [delta_of(HockeyStick(eps, 0.0), way) for way in self.ways]
+        bounds = [delta_of(HockeyStick(eps, 0.0), each) for each in self.directions]
         lower, upper = map(max, zip(*bounds, strict=True))
         return max(lower, 0.0), min(max(upper, 0.0), 1.0)
 
@@ -255,14 +255,14 @@ class EnumeratedPair:
         return evidence_against_distribution(marks, distribution)
 
 
-def _grows_in_the_tail(way: PairProbabilities, residual: float) -> bool:
+def _grows_in_the_tail(direction: PairProbabilities, residual: float) -> bool:
     """Return whether rare outcomes lose more than likely ones: then rarer ones may lose anything.
 
     Outcomes that are hardly likelier than the residual, of which no loss is known, do not count.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
-        loss = np.abs(np.log(way.p) - np.log(way.q))
-    often = np.maximum(way.p, way.q) / residual
+        loss = np.abs(np.log(direction.p) - np.log(direction.q))
+    often = np.maximum(direction.p, direction.q) / residual
     rare, likely = (np.nanmax(loss[often > least], initial=0.0) for least in (1e4, 1e7))
     return bool(rare > CLEARLY_GROWS * likely)
 

@@ -145,8 +145,8 @@ class Numbers:
 class Plan:
     """The standard draws of several replays: of `from_laws` from the laws, of others from tails.
 
-    Of those with draws from the laws, the quantiles of each draw are spread evenly, so that what a
-    single draw decides in one of `from_laws` runs or more happens in one of them.
+    In draws from the laws, the quantiles of each draw are spread evenly: an outcome that a single
+    draw decides in one of `from_laws` runs comes in about one of them.
     """
 
     def __init__(self, seed: int, from_laws: int, from_tails: int) -> None:

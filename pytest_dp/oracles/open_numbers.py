@@ -143,7 +143,8 @@ class OpenNumber(Deferred):
     def combine(self, other: Any, function: Function) -> Any:
         """Return a function of this number and another; NotImplemented for other objects.
 
-        Refuses functions that are not linear, and two draws neither of which is shared.
+        A function that is not linear refuses the run, and is computed of a plain number. Raises
+        CannotInstrument for two draws neither of which is shared.
         """
         if not is_plain_number(other) and type(other) is not OpenNumber:
             return NotImplemented
@@ -220,7 +221,10 @@ class OpenNumber(Deferred):
         return constants, self.at(1.0) - constants
 
     def is_above(self, *, equal: bool) -> bool:
-        """Return whether it is above 0 (`equal`: at least 0) on this path, and narrow its draw."""
+        """Return whether it is above 0 (`equal`: at least 0) on this path, and narrow its draw.
+
+        In a refused run, compares a plain number.
+        """
         instrument, draw = self.instrument, self.draw
         by = operator.ge if equal else operator.gt
         if instrument.is_over():
