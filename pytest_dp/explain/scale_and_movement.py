@@ -92,7 +92,7 @@ def compare_with_movement(
     more = OTHER_NOISE
     if not math.isinf(loss):
         more = advise_more_noise(runs, claim, found, line, pairs)
-    text = f"{text}; the claim allows {_claim_number(claim)}"
+    text = f"{text}; the claim allows {_format_claim(claim)}"
     yield Finding("too little noise", line, text, loss=lower, advice=more)
     yield from find_caller(by_line[line][0].stack, lower)
 
@@ -102,7 +102,7 @@ def _sum_losses(moves: Sequence[Move]) -> float:
     return sum(move.loss.pure for move in moves) or math.hypot(*(move.loss.mu for move in moves))
 
 
-def _claim_number(claim: Guarantee) -> str:
+def _format_claim(claim: Guarantee) -> str:
     """Return the number that a loss in words is compared with."""
     if claim.parameter == "eps" and claim.delta:
         return f"{claim.delta:g} at eps = {format_number(claim.claimed)}"
@@ -124,10 +124,10 @@ def _describe_movement(runs: PairRuns, line: Site, moves: Sequence[Move]) -> str
         draws = f"{count} {'draws of ' * (len(kinds) == 1)}{draws}"
     places = [p for p in runs.differing_places if p not in WHOLE and line in runs.lines_of(p)]
     where = f" in {format_places(places)}" if places else ""
-    return f"{draws} here {has} to hide {moved} {_distance(float(distances.max()))}{where}"
+    return f"{draws} here {has} to hide {moved} {_format_distance(float(distances.max()))}{where}"
 
 
-def _distance(value: float) -> str:
+def _format_distance(value: float) -> str:
     """Return a distance as text, large ones with commas."""
     return f"{value:,.0f}" if 1e4 <= value < 1e12 else format_number(value)
 
@@ -230,7 +230,7 @@ def advise_more_noise(
         others = {(key(one), key(other)): (one, other) for one, other in pairs}
         others.pop((key(runs.pair[0]), key(runs.pair[1])), None)
         if len(others) <= MAX_PAIRS:
-            memory, is_kept = Memory(), partial(_is_kept, claim)
+            memory, is_kept = Memory(), partial(_is_claim_kept, claim)
             look = is_kept, ADVICE_REPLAYS, runs.deadline, memory
             aligned = [found, *(align(runs.call, pair, *look) for pair in others.values())]
             above = [one for one in aligned if not is_kept(one.bound)]
@@ -247,7 +247,7 @@ def advise_more_noise(
     return f"{less}; or use {more}; or claim the larger loss"
 
 
-def _is_kept(claim: Guarantee, bound: LossBound, times: float = 1.0) -> bool:
+def _is_claim_kept(claim: Guarantee, bound: LossBound, times: float = 1.0) -> bool:
     """Return whether a claim is kept if all noise is `times` as large; False if that is unknown."""
     try:
         less = replace(bound, pure=bound.pure / times, mu=bound.mu / times)

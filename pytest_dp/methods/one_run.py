@@ -114,7 +114,7 @@ class _Guessing:
         session, m = self.session, len(self.canaries)
         rng = np.random.default_rng(stream(session.seed, Purpose.COINS, self.runs))
         inside, order = rng.random(m) < 0.5, rng.permutation(m)
-        data = Input(self.canaries.holding(inside))
+        data = Input(self.canaries.add_canaries(inside))
         output = session.sampler.run_untried(
             data, (Purpose.BET, self.runs), session.budget.deadline
         )

@@ -31,7 +31,7 @@ from hypothesis import __version__ as version
 from hypothesis import strategies as st
 from hypothesis.database import ExampleDatabase, choices_from_bytes, choices_to_bytes
 
-from pytest_dp.pairs.edits import Choices, DrawnValue, corners, cuts
+from pytest_dp.pairs.edits import Choices, DrawnValue, corners, guess_records
 
 MAX_DRAWS = 1_000
 """Draws in a row of which none is of use. With fewer, what is rare is not found."""
@@ -217,7 +217,7 @@ def _with_corners(
         elif is_wide and random.random() < 0.8:  # few mechanisms are about such numbers
             options = [kind(random.choice((1, -1)) * 10 ** random.uniform(0, 5))]
         made[at] = random.choice(options) if options else choice
-    ways = cuts(choices) if repeat else []
+    ways = guess_records(choices) if repeat else []
     if ways:
         first, *others = random.choice(ways[:2])
         for member in others:

@@ -67,7 +67,7 @@ def similar_choices(choice: Any, constants: Sequence[Any] = ()) -> list[Any]:
     return options + corners(kind)
 
 
-def cuts(choices: Sequence[Any], size: int | None = None) -> list[list[Member]]:
+def guess_records(choices: Sequence[Any], size: int | None = None) -> list[list[Member]]:
     """Return up to `MAX_WAYS` guesses of which choices made which record: a list of members each.
 
     A member holds the choices of one record: choices in a row whose types repeat, or, of columns of
@@ -225,7 +225,7 @@ class Edits:
         In three of four calls, the guess has as many members as a dataset has records, if one does.
         """
         size = length(made.value) if kind_of(made.value) else None
-        ways = cuts(made.choices, size)
+        ways = guess_records(made.choices, size)
         if size is not None and self._pick(4):
             ways = [members for members in ways if len(members) == size] or ways
         return ways[self._pick(len(ways))] if ways else []

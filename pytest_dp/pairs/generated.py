@@ -280,20 +280,20 @@ def _simpler_parts(parts: Parts) -> Iterator[Parts]:
 
     A choice that D and D' have in common is left out, or changed, in both.
     """
-    twins = [[_matches(part, other) for other in parts] for part in parts]
+    twins = [[_match_choices(part, other) for other in parts] for part in parts]
     for part, its_twins in zip(parts, twins, strict=True):
         for width in _widths(len(part)):
             for start in range(len(part) - width, -1, -1):
                 yield _edit_parts(parts, its_twins, range(start, start + width), ())
     if len(parts) > 1:
-        yield from _shorter_sides(*parts)
+        yield from _shorten_sides(*parts)
     for part, its_twins in zip(parts, twins, strict=True):
         for at, choice in enumerate(part):
             for new in _simpler_choices(choice):
                 yield _edit_parts(parts, its_twins, range(at, at + 1), (new,))
 
 
-def _shorter_sides(d1: Choices, d2: Choices, *params: Choices) -> Iterator[Parts]:
+def _shorten_sides(d1: Choices, d2: Choices, *params: Choices) -> Iterator[Parts]:
     """Yield D and D' both without their last choices, then one whole and the other without some."""
     for width in _widths(min(len(d1), len(d2))):
         yield (d1[:-width], d2[:-width], *params)
@@ -311,7 +311,7 @@ def _widths(length: int) -> list[int]:
     return sorted(widths | set(range(1, min(MAX_WIDTH, length) + 1)), reverse=True)
 
 
-def _matches(part: Choices, other: Choices) -> dict[int, int]:
+def _match_choices(part: Choices, other: Choices) -> dict[int, int]:
     """Return the positions in `other` of choices that it shares with `part`, by those in `part`."""
     if part is other:
         return {at: at for at in range(len(part))}

@@ -126,7 +126,7 @@ class EditedPairs(Pairs):
                 for one in kept
             ]
             given = [(longer, shorter) for longer, shorter in both]
-            found = edited_pairs(self.strategy, self.relation, given, random)
+            found = edit_into_pairs(self.strategy, self.relation, given, random)
             yield from (_with_params(pair, next(values)) for pair in in_turn(found))
             yield from (None for pairs in found if not pairs)
 
@@ -139,7 +139,7 @@ class EditedPairs(Pairs):
             values = remake_values(self._values, [of_params for _, _, of_params in requests])
         made: list[DrawnValue | None] = []
         for d1, d2, with_values in zip(sides[::2], sides[1::2], values, strict=True):
-            pair = d1 and d2 and pair_yielded(self.relation, d1.value, d2.value)
+            pair = d1 and d2 and pair_neighbours(self.relation, d1.value, d2.value)
             if d1 and d2 and pair and with_values:
                 one = DrawnValue(pair, (d1.choices, d2.choices))
                 made.append(_with_params(one, with_values))
@@ -165,7 +165,7 @@ def can_edit(relation: Relation | None) -> bool:
     return isinstance(relation, Predicate) or (relation is not None and relation.of is Queries)
 
 
-def edited_pairs(
+def edit_into_pairs(
     datasets: SearchStrategy[Any],
     relation: Relation,
     given: Sequence[tuple[DrawnValue, DrawnValue]],
@@ -185,7 +185,7 @@ def edited_pairs(
     found: list[list[DrawnValue]] = [[] for _ in given]
     for pairs, (one, other) in zip(found, given, strict=True):
         is_tried = isinstance(relation, Predicate) or not one.choices
-        if is_tried and (pair := pair_yielded(relation, one.value, other.value)):
+        if is_tried and (pair := pair_neighbours(relation, one.value, other.value)):
             pairs.append(DrawnValue(pair, (one.choices, other.choices) if one.choices else ()))
     ends = [(at, value) for at, (value, _) in enumerate(given) if value.choices]
     for _ in range(steps):
@@ -198,14 +198,14 @@ def edited_pairs(
         ends = [
             (at, new)
             for (at, end, _), new in zip(asked, made, strict=True)
-            if new is not None and pair_yielded(single, end.value, new.value)
+            if new is not None and pair_neighbours(single, end.value, new.value)
         ]
         if steps > 1:  # two for each value, or there would be ever more
             of_each = groupby(ends, key=lambda end: end[0])
             ends = [end for _, its in of_each for end in islice(its, 2)]
     for at, end in ends:
         value = given[at][0]
-        if pair := pair_yielded(relation, value.value, end.value):
+        if pair := pair_neighbours(relation, value.value, end.value):
             found[at].append(DrawnValue(pair, (value.choices, end.choices)))
     return found
 
@@ -233,7 +233,7 @@ def _random_edits(
                 yield choices
 
 
-def pair_yielded(relation: Relation, d1: Any, d2: Any) -> Pair | None:
+def pair_neighbours(relation: Relation, d1: Any, d2: Any) -> Pair | None:
     """Return D and D' as a pair; None if they are equal or no neighbours.
 
     Also None if keys that both dicts have come in another order.

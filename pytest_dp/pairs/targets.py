@@ -183,7 +183,7 @@ class Canaries:
     def __len__(self) -> int:
         return length(self.dataset)
 
-    def holding(self, inside: Bools) -> Any:
+    def add_canaries(self, inside: Bools) -> Any:
         """Return the base followed by the canaries that are True in `inside`: shape (canaries,)."""
         added = self._own + np.flatnonzero(inside)
         return self._pool.dataset((*range(self._own), *added.tolist()))

@@ -154,7 +154,7 @@ class BySymbols:
 
     def _pairs_around(self, pair: Pair) -> Iterator[Pair]:
         """Run a pair as stand-ins; yield the pairs that z3 finds from its branches."""
-        runs = self._run(pair)
+        runs = self._trace_pair(pair)
         if runs is None:
             return
         if (
@@ -165,7 +165,7 @@ class BySymbols:
             yield quietest
             return
         for place, values in self._solve_branches(runs):
-            if made := runs.stage.answer(values):
+            if made := runs.stage.make_pair(values):
                 yield replace(made, origin=f"symbolic: {place}")
 
     def _find_least_noise(self, runs: _Runs) -> Pair | None:
@@ -178,14 +178,14 @@ class BySymbols:
             return None
         self._met["noise"] += 1
         total = z3.Sum([z3.If(scale < 0, -scale, scale) for scale in scales])
-        values = self._questions.least(runs.facts, total)
+        values = self._questions.solve_least(runs.facts, total)
         if values is None:
             return None
         self._decided = runs.stage.params_in(total, values)
-        made = runs.stage.answer(values)
+        made = runs.stage.make_pair(values)
         return made and replace(made, origin=LEAST_NOISE)
 
-    def _run(self, pair: Pair) -> _Runs | None:
+    def _trace_pair(self, pair: Pair) -> _Runs | None:
         """Run the mechanism on stand-ins for D and D'; None, noting why, if that is impossible.
 
         None also for pairs of a strategy without parameters.
@@ -236,7 +236,7 @@ class BySymbols:
         if both and self._met["most"] < enough:
             self._met["most"] += 1
             parting = [z3.Xor(a.condition, b.condition) for a, b in both]
-            values = self._questions.most(runs.facts, parting, runs.stage.kept_conditions)
+            values = self._questions.solve_most(runs.facts, parting, runs.stage.kept_conditions)
             if values is not None:
                 yield both[0][0].place, values
 
@@ -257,7 +257,7 @@ class BySymbols:
             return None
         self.asked += 1
         self._met[asked] += 1
-        values = self._questions.most(
+        values = self._questions.solve_most(
             [*runs.stage.facts, *before, condition], (), runs.stage.kept_conditions
         )
         self._met[key] += values is not None
@@ -302,7 +302,7 @@ class Questions:
         self._left, self.unanswered = left, 0
         self._process: ProcessPoolExecutor | None = None
 
-    def most(
+    def solve_most(
         self, hard: Sequence[Any], wanted: Sequence[Any], soft: Sequence[Any]
     ) -> Values | None:
         """Return values for all `hard`, most `wanted`, then most `soft` conditions (MaxSMT).
@@ -311,7 +311,7 @@ class Questions:
         """
         return self._ask("most", hard, wanted, soft)
 
-    def least(self, hard: Sequence[Any], objective: Any) -> Values | None:
+    def solve_least(self, hard: Sequence[Any], objective: Any) -> Values | None:
         """Return values that fulfil all `hard` conditions and make the objective the smallest.
 
         None if there are none, or if z3 takes too long.

@@ -207,7 +207,7 @@ class Stage:
         params = {name: one.stand_in(trace) for name, one in self.params.items()}
         return WithParams(data, {**self.pair.params, **params}) if self.pair.params else data
 
-    def answer(self, answered: Values) -> Pair | None:
+    def make_pair(self, answered: Values) -> Pair | None:
         """Return the pair that z3's values make; None if the values do not fit.
 
         That is: D and D' are no neighbours, a dataset cannot hold them, or the strategy does not

@@ -28,7 +28,7 @@ from pytest_dp.data.relations import OfRecords, Pair
 from pytest_dp.declaration import Queries
 from pytest_dp.pairs.drawing import draw_values
 from pytest_dp.pairs.edits import DrawnValue
-from pytest_dp.pairs.pair_strategies import can_edit, edited_pairs
+from pytest_dp.pairs.pair_strategies import can_edit, edit_into_pairs
 from pytest_dp.pairs.sources import PairSource
 from pytest_dp.proposers.guided import MAX_DRAWN, Guided
 from pytest_dp.proposers.interesting_values import LARGEST_NUMBER, reachable_patterns
@@ -91,7 +91,7 @@ def pairs_at_new_branches(
                 chosen += islice(relation.pairs(made.value, records), most)
         for _ in range(0 if records else MAX_TRIES):
             donor = guided.random.choice(guided.donors)
-            edited = edited_pairs(strategy, relation, [(made, donor)], guided.random)[0]
+            edited = edit_into_pairs(strategy, relation, [(made, donor)], guided.random)[0]
             chosen += [generated.remember_pair(one) if generated else one.value for one in edited]
             if len(chosen) >= FEWEST_NEIGHBOURS:
                 break

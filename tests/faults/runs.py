@@ -22,8 +22,8 @@ FAULTS = (
     Fault(
         "params-louder",
         "proposers/proposing.py",
-        "values = self._questions.least(runs.facts, total)",
-        "values = self._questions.least(runs.facts, -total)",
+        "values = self._questions.solve_least(runs.facts, total)",
+        "values = self._questions.solve_least(runs.facts, -total)",
         "Arguments are tried at which the noise hides what leaks.",
         SYMBOLIC + "test_arguments_are_those_of_least_noise_on_which_answers_part",
     ),

@@ -199,18 +199,18 @@ def questions():
 @pytest.mark.slow
 def test_a_question_that_does_not_end_is_given_up(questions):
     number = z3.Int("a")
-    assert number_in(questions.most([number == 3], [], []), number) == 3  # it has started
-    assert questions.most(pigeons(), [], []) is None
+    assert number_in(questions.solve_most([number == 3], [], []), number) == 3  # it has started
+    assert questions.solve_most(pigeons(), [], []) is None
     assert questions.unanswered == 1
-    assert number_in(questions.most([number == 4], [], []), number) == 4  # another has started
+    assert number_in(questions.solve_most([number == 4], [], []), number) == 4  # by another
 
 
 def test_a_process_that_hangs_is_ended(questions):
     """Whatever it does: here it is stopped."""
-    assert questions.most([], [], []) is not None
+    assert questions.solve_most([], [], []) is not None
     (process,) = questions._process._processes
     os.kill(process, signal.SIGSTOP)
-    assert questions.most([], [], []) is None
+    assert questions.solve_most([], [], []) is None
     assert questions.unanswered == 1
 
 
