@@ -45,7 +45,7 @@ def simplest_event(
         for candidate in _simpler_conditions(condition):
             conditions = list(best.event.conditions)
             conditions[at] = candidate
-            simpler = RankedEvent.of(Event(tuple(conditions)), table, on_d, rank)
+            simpler = RankedEvent.from_event(Event(tuple(conditions)), table, on_d, rank)
             if simpler.rank >= floor:
                 best = simpler
                 break

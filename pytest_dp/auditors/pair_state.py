@@ -25,7 +25,7 @@ from pytest_dp.betting.models import Posterior, check_by_itself, fit_model, quan
 from pytest_dp.claiming.settings import Settings
 from pytest_dp.data import describe, dropped_part_advice
 from pytest_dp.outputs.feature import Feature, leaf
-from pytest_dp.outputs.features import affordable, choose_places
+from pytest_dp.outputs.features import choose_places, keep_affordable
 from pytest_dp.outputs.leaves import opaque_types
 from pytest_dp.outputs.raised import MAX_ELEMENTS, Raised, is_cut
 from pytest_dp.outputs.table import Table, concatenate, hashes, tabulate
@@ -299,7 +299,7 @@ def outputs_to_learn(settings: Settings, state: PairState) -> tuple[Table, Bools
     """Return the outputs on a pair, a mask of those on D, and as many features as they teach."""
     table, on_d = state.outputs.table()
     about = features_for_models(settings, state, table, on_d, state.outputs.coupled)
-    return table, on_d, affordable(about, table, on_d, OUTPUTS_PER_FEATURE)
+    return table, on_d, keep_affordable(about, table, on_d, OUTPUTS_PER_FEATURE)
 
 
 def make_model_fitter(

@@ -17,7 +17,7 @@ from pytest_dp.basics.arrays import Ints
 from pytest_dp.betting.betting_loop import PairState
 from pytest_dp.outputs.leaves import ABSENT, NUMBER
 from pytest_dp.outputs.paired_outputs import first_pairs
-from pytest_dp.outputs.rounding import comes_alone
+from pytest_dp.outputs.rounding import has_one_sided_value
 from pytest_dp.outputs.table import Table
 from pytest_dp.privacy import Guarantee
 from pytest_dp.report import numbers
@@ -145,7 +145,7 @@ def may_release(state: PairState, guarantee: Guarantee) -> bool:
         return False
     table, on_d = state.outputs.table()
     part, sides = first_pairs(table, on_d, MAX_NUMBERS // len(table.places or [0]))
-    if any(comes_alone(*part.leaf(place), sides, MIN_RARE) for place in table.places):
+    if any(has_one_sided_value(*part.leaf(place), sides, MIN_RARE) for place in table.places):
         return True
     if guarantee.eps is None:
         return False

@@ -159,7 +159,9 @@ def drop_needless_conditions(
     for condition in event.conditions:
         fewer = Event(tuple(left for left in event.conditions if left is not condition))
         if fewer.conditions:
-            with_it, without = (RankedEvent.of(some, table, on_d, rank) for some in (event, fewer))
+            with_it, without = (
+                RankedEvent.from_event(some, table, on_d, rank) for some in (event, fewer)
+            )
             event = fewer if without.rank >= kept_rank * with_it.rank > 0 else event
     return event
 

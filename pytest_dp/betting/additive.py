@@ -31,7 +31,7 @@ from pytest_dp.outputs.leaves import ABSENT, NUMBER
 from pytest_dp.outputs.rounding import (
     Clusters,
     WholeOutputs,
-    clusters,
+    cluster_numbers,
     feature_tolerance,
     find_recurring,
     separating_number,
@@ -125,10 +125,10 @@ def output_categories(table: Table, *, exact: bool) -> WholeOutputs | None:
     If `exact`, numbers that are equal but for rounding have different bins.
     """
     if len(table) > 4_000:
-        probe = WholeOutputs.of(table.rows(np.arange(len(table)) < 2_000), exact=exact)
+        probe = WholeOutputs.of_table(table.rows(np.arange(len(table)) < 2_000), exact=exact)
         if len(probe.known_hashes) > MAX_WHOLE_OUTPUTS:
             return None
-    outputs = WholeOutputs.of(table, exact=exact)
+    outputs = WholeOutputs.of_table(table, exact=exact)
     most = min(MAX_WHOLE_OUTPUTS, len(table) / MIN_EACH_OUTPUT)
     return outputs if len(outputs.known_hashes) <= most else None
 
@@ -146,7 +146,7 @@ def bins_of(
     is_number = (kinds == NUMBER) & ~np.isnan(numbers)
     sample = numbers[::stride][is_number[::stride]]
     around = feature_tolerance(feature, table)
-    different, counts = clusters(*np.unique(sample, return_counts=True), around)
+    different, counts = cluster_numbers(*np.unique(sample, return_counts=True), around)
     values = different.values
     cuts, atoms = np.zeros(0), different.part(np.zeros(0, np.int64))
     if len(values) <= min(max_bins, MAX_SINGLE):

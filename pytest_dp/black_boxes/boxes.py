@@ -140,7 +140,7 @@ class BlackBox:
         except CannotRun:
             raise
         except Exception as error:  # a function that reads may raise anything
-            return Raised.of(error, "".join(traceback.format_exception(error)))
+            return Raised.from_error(error, "".join(traceback.format_exception(error)))
 
     def _read_output(self, answer: str) -> Any:
         """Return an answer as one output: as value, as text, or as the function `read` reads it."""

@@ -31,7 +31,7 @@ def import_library(package: str) -> Any:
 
 
 def profile(curve: Callable[[float], float], name: str) -> PrivacyProfile:
-    """Return a privacy profile by a curve of delta over eps, made tighter by its own values.
+    """Return a privacy profile by a curve of delta over eps, never above the curve.
 
     Calls the curve at many eps: a bound at one eps may imply a smaller delta at another one.
     """

@@ -76,7 +76,10 @@ def claimed(measurement: Any, d_in: Any = 1, /, *, marks: Any = (), **claim: Any
 
 
 def _keywords_for_promise(measurement: Any, d_in: Any) -> dict[str, Any]:
-    """Return the promise of a measurement's map at `d_in`, as keywords; may raise ClaimError."""
+    """Return the promise of a measurement's map at `d_in`, as keywords of a claim.
+
+    Raises ClaimError if the map refuses `d_in`, or for measures other than `MEASURES`.
+    """
     try:
         bound = measurement.map(d_in)
     except Exception as error:

@@ -36,7 +36,7 @@ from pytest_dp.outputs.rounding import (
     EXACT,
     Tolerance,
     WholeOutputs,
-    clusters,
+    cluster_numbers,
     feature_tolerance,
     find_recurring,
 )
@@ -77,7 +77,7 @@ class RankedEvent:
     rank: float
 
     @classmethod
-    def of(cls, event: Event, table: Table, on_d: Bools, rank: Rank) -> Self:
+    def from_event(cls, event: Event, table: Table, on_d: Bools, rank: Rank) -> Self:
         """Return an event with its counts in the outputs of a table, and its rank."""
         inside = event.mask(table)
         c1, c2 = (np.array([np.sum(inside & side)]) for side in (on_d, ~on_d))
@@ -238,7 +238,7 @@ def _recurring_values(
     `numbers1` and `numbers2` are the sorted numbers on D and on D'; `around` is their tolerance.
     """
     distinct = np.unique(np.concatenate([numbers1, numbers2]), return_counts=True)
-    values, counts = clusters(*distinct, around)
+    values, counts = cluster_numbers(*distinct, around)
     c1, c2 = (
         np.searchsorted(side, values.ends[1], "right") - np.searchsorted(side, values.ends[0])
         for side in (numbers1, numbers2)
@@ -263,7 +263,7 @@ def thresholds(numbers: Floats, around: Tolerance = EXACT) -> Floats:
     finite = numbers[np.isfinite(numbers)]
     if not len(finite):
         return np.unique(numbers)
-    values = clusters(*np.unique(finite, return_counts=True), around)[0].values
+    values = cluster_numbers(*np.unique(finite, return_counts=True), around)[0].values
     if len(values) <= MAX_VALUES and len(values) < 0.2 * len(finite):
         return values
     with np.errstate(all="ignore"):
@@ -304,7 +304,7 @@ def _single_outputs(table: Table, on_d: Bools, exact: bool) -> list[_Block]:
     """
     if table.is_extract:  # an output that is gone cannot be written down
         return []
-    known = WholeOutputs.of(table, exact=exact)
+    known = WholeOutputs.of_table(table, exact=exact)
     size = len(known.known_hashes)
     if size > min(MAX_SET, max(8, len(table) // 8)):
         return []

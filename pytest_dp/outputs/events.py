@@ -42,7 +42,7 @@ class Between:
         return inside
 
     def __str__(self) -> str:
-        text, show = shown_as(self.feature)
+        text, show = text_and_writer(self.feature)
         if self.high is None:
             return f"{text} >= {show(self.low or 0.0)}"
         if self.low is None:
@@ -74,7 +74,7 @@ class Equals:
             return f"isnan({self.feature.text})"
         if self.feature.of_kind.test:
             return self.feature.text if self.value else f"not {self.feature.text}"
-        text, show = shown_as(self.feature, short_number)
+        text, show = text_and_writer(self.feature, short_number)
         return f"{text} == {show(self.value)}"
 
 
@@ -158,7 +158,7 @@ class Event:
     __repr__ = __str__
 
 
-def shown_as(
+def text_and_writer(
     feature: Feature, show: Callable[[float], str] = repr
 ) -> tuple[str, Callable[[float], str]]:
     """Return the text of a feature, and a function that writes its numbers, by default `show`.

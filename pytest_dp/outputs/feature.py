@@ -301,7 +301,7 @@ def _all_numbers(_: Any, table: Table) -> list[Floats]:
 _of_place = FeatureKind(lambda place, table: table.leaf(place), categories=True, of_places=True)
 KINDS: dict[str, FeatureKind] = {
     "leaf": _of_place,
-    "last": FeatureKind(lambda _, table: table.last(), categories=True),
+    "last": FeatureKind(lambda _, table: table.last_leaves(), categories=True),
     "difference": FeatureKind(difference, _numbers_at, of_places=True),
     **{kind: _summary_kind(kind, operands=_all_numbers) for kind in ("sum", "mean")},
     **{kind: _summary_kind(kind) for kind in ("min", "max")},

@@ -322,7 +322,10 @@ def _elements_text(table: Table) -> str:
 
 
 def _differences(table: Table, on_d: Bools | None, places: Places) -> list[Feature]:
-    """Return features for differences of neighbouring numbers in flat outputs."""
+    """Return features for differences of neighbouring numbers in flat outputs.
+
+    At most `MAX_FEATURES`, the most telling, or `MAX_PAIRED` if only some places are chosen.
+    """
     is_number, position = table.codes == NUMBER, table.positions
     both = is_number[1:] & is_number[:-1] & (position[1:] > 0)
     flat = np.array([structure.is_flat for structure in table.structures], dtype=bool)
@@ -350,7 +353,7 @@ def _numeric_places(table: Table) -> list[str]:
     return list(dict.fromkeys(place for place, yes in zip(places, holds, strict=True) if yes))
 
 
-def affordable(
+def keep_affordable(
     candidates: list[Feature], table: Table, on_d: Bools, runs_each: int
 ) -> list[Feature]:
     """Return candidates without the features of places that are too many to learn.

@@ -53,23 +53,23 @@ EXTRACT = Structure("extract", ())
 
 
 @lru_cache(maxsize=16)
-def of_shape(shape: tuple[int, ...]) -> Structure:
+def structure_of_shape(shape: tuple[int, ...]) -> Structure:
     """Return the structure of arrays of a shape with at least one axis."""
     labels = indices(shape)
     if labels is None:
-        return of_length("ndarray", shape[0])
+        return structure_of_length("ndarray", shape[0])
     return structure_of("ndarray", tuple(f"output{label}" for label in labels), shape[0])
 
 
 @lru_cache(maxsize=64)
-def of_length(kind: str, length: int) -> Structure:
+def structure_of_length(kind: str, length: int) -> Structure:
     """Return the structure of containers of a type that hold `length` leaves and nothing else."""
     return Structure(kind, tuple(f"output[{i}]" for i in range(length)), length, True)
 
 
 def structure_of(kind: str, places: tuple[str, ...], length: int | None) -> Structure:
     """Return the structure of outputs of a type and length, with leaves at these places."""
-    is_flat = length == len(places) and places == of_length(kind, length).places
+    is_flat = length == len(places) and places == structure_of_length(kind, length).places
     return Structure(kind, places, length, is_flat)
 
 
@@ -94,7 +94,7 @@ class _Walk:
         """Shapes by the head of a container and the shapes of its elements, or how many there are
         if all are leaves."""
 
-    def shape(self, node: Any, above: tuple[int, ...] = ()) -> int:
+    def append_leaves(self, node: Any, above: tuple[int, ...] = ()) -> int:
         """Append the leaves of an object, and return the number of its shape; `_LEAF` for a leaf.
 
         `above` are the addresses of the containers that hold the object. A container inside itself,
@@ -114,7 +114,7 @@ class _Walk:
         if NO_CONTAINERS.issuperset(map(type, inside)):
             self.leaves += inside
             return self.known[head, len(inside)]
-        shapes = tuple([self.shape(node, above) for node in inside])
+        shapes = tuple([self.append_leaves(node, above) for node in inside])
         return self.known[head, shapes if max(shapes) > _LEAF else len(shapes)]
 
 
@@ -138,7 +138,7 @@ def flatten(
         shapes, ends = [walk.known[head, size] for size in sizes], list(accumulate(sizes))
     else:
         for output in outputs:
-            shapes.append(walk.shape(output))
+            shapes.append(walk.append_leaves(output))
             ends.append(len(walk.leaves))
     offsets = np.array([0, *ends], np.int64)
     return walk.leaves, set(map(type, walk.leaves)), offsets, *_structures(shapes, list(walk.known))

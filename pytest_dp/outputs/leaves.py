@@ -160,7 +160,9 @@ may be concluded from it about one of them. Of the form of such outputs nothing 
 """
 
 
-def leaves_of(flat: Outputs, types: set[type]) -> tuple[Floats, Ints, dict[Category, int], Named]:
+def tabulate_leaves(
+    flat: Outputs, types: set[type]
+) -> tuple[Floats, Ints, dict[Category, int], Named]:
     """Return leaves as columns: numbers, codes, levels and types of numbers, as in `Table`.
 
     `types` is the set of their types. Integers of at least `MAX_EXACT` in size become categories.

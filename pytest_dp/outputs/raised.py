@@ -39,7 +39,7 @@ class Raised:
     message: str = ""
 
     @classmethod
-    def of(cls, error: BaseException, trace: str = "") -> Self:
+    def from_error(cls, error: BaseException, trace: str = "") -> Self:
         """Return an exception as an outcome, its message with its attributes, notes among them."""
         try:
             said = str(error)
@@ -123,7 +123,7 @@ def read_out(output: Any) -> Any:
         for element in islice(output, MAX_ELEMENTS + 1):
             read.append(copy.copy(element) if type(element) in (np.ndarray, list) else element)
     except (Exception, SystemExit) as error:
-        read.append(Raised.of(error))
+        read.append(Raised.from_error(error))
     read.has_more = len(read) > MAX_ELEMENTS
     del read[MAX_ELEMENTS:]
     return read

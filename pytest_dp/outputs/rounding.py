@@ -159,7 +159,7 @@ class Clusters:
         return Clusters(self.values[which], self.ends[:, which])
 
 
-def clusters(values: Floats, counts: Ints, around: Tolerance) -> tuple[Clusters, Ints]:
+def cluster_numbers(values: Floats, counts: Ints, around: Tolerance) -> tuple[Clusters, Ints]:
     """Return clusters of different, increasing numbers, and the sum of `counts` in each.
 
     `counts` says how often each number came. Neighbours join a cluster if the sum of their
@@ -212,7 +212,7 @@ def find_clusters(table: Table) -> Merging:
         around = tolerance_of_numbers(np.repeat(values, counts))
         if len(values) < 2 or around == EXACT:
             continue
-        near = clusters(values, counts, around)[0]
+        near = cluster_numbers(values, counts, around)[0]
         by_place.append((place, near))
     return tuple(by_place)
 
@@ -243,7 +243,7 @@ class WholeOutputs:
     """How many of the `codes` stand in increasing order: none."""
 
     @classmethod
-    def of(cls, table: Table, *, exact: bool = False) -> Self:
+    def of_table(cls, table: Table, *, exact: bool = False) -> Self:
         """Return the set of all outputs of a table; with `exact`, rounding makes a difference."""
         near = () if exact else find_clusters(table)
         marks = np.unique(hashes(merge_clusters(table, near)))
@@ -286,7 +286,7 @@ def find_recurring(counts: Ints, share: float) -> Bools:
     return often
 
 
-def comes_alone(numbers: Floats, codes: Ints, on_d: Bools, times: int) -> bool:
+def has_one_sided_value(numbers: Floats, codes: Ints, on_d: Bools, times: int) -> bool:
     """Return whether a special value came `times` times on one input, and never on the other.
 
     Numbers and codes are those of one place, shape (n,). NaN and categories are special, and so are

@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from pytest_dp.basics.arrays import Bools, Floats, Ints, Outputs, join_outputs
 from pytest_dp.outputs.containers import is_plain
-from pytest_dp.outputs.flatten import EXTRACT, SCALAR, Structure, flatten, of_shape
+from pytest_dp.outputs.flatten import EXTRACT, SCALAR, Structure, flatten, structure_of_shape
 from pytest_dp.outputs.leaves import (
     ABSENT,
     MAX_EXACT,
@@ -32,9 +32,9 @@ from pytest_dp.outputs.leaves import (
     Named,
     all_numbers,
     are_all_numbers,
-    leaves_of,
     one_name,
     pick_entries,
+    tabulate_leaves,
     type_name,
 )
 
@@ -128,7 +128,7 @@ class Table:
             return self.numbers[part], self.codes[part]
         return self._fill_rows(*self.find_leaves(place))
 
-    def last(self) -> tuple[Floats, Ints]:
+    def last_leaves(self) -> tuple[Floats, Ints]:
         """Return numbers and codes of the last leaf of flat outputs; absent for all others."""
         flat = np.array([s.is_flat and len(s.places) > 0 for s in self.structures], dtype=bool)
         rows = np.flatnonzero(flat[self.structure]) if len(self) else np.zeros(0, np.int64)
@@ -230,7 +230,7 @@ def tabulate(outputs: Outputs) -> Table:
     if types == {np.ndarray} and (table := _arrays_table(outputs)) is not None:
         return table
     leaves, types, offsets, structures, structure, forms = flatten(outputs, types)
-    return Table(structures, structure, offsets, *leaves_of(leaves, types), forms, outputs)
+    return Table(structures, structure, offsets, *tabulate_leaves(leaves, types), forms, outputs)
 
 
 def concatenate(tables: Sequence[Table]) -> Table:
@@ -312,7 +312,7 @@ def _array_table(array: npt.NDArray[Any], raw: Outputs, number: str, form: Hasha
     `raw` are the outputs, `number` is the name of the type of their numbers, `form` their form.
     """
     n, flat = len(array), array.reshape(-1)
-    structure = SCALAR if array.ndim == 1 else of_shape(array.shape[1:])
+    structure = SCALAR if array.ndim == 1 else structure_of_shape(array.shape[1:])
     levels: dict[Category, int] = {}
     if array.dtype.kind == "b":
         levels = {("bool", False): 0, ("bool", True): 1}

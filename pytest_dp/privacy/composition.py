@@ -77,11 +77,11 @@ def smallest_claim(claim: Guarantee, parts: Parts) -> Guarantee:
     parts that differ), which is never above the advanced composition of Dwork, Rothblum, Vadhan
     2010; the worst pairs of other notions in the same way; and bounds on Rényi divergences.
 
-    The result is `claim` itself if that is what the parts add up to, but for rounding: within 1e-8
-    of what has a closed form, 5e-4 of what is computed on a lattice, 5e-3 if a part is a trade-off
-    function. All else is rounded up. Of Rényi privacy it is the sum at each order, of which
-    `claimed` is the largest multiple. Raises ClaimError if the parts add up to no claim of that
-    notion.
+    Returns `claim` itself if the parts add up to its parameter within a relative error: 1e-8 for
+    closed forms, 5e-4 for results on a lattice, 5e-3 if a part is a trade-off function. Any other
+    result is rounded up. For Rényi privacy, the sum at each order, `claimed` being the largest
+    multiple of an order's bound. Raises ClaimError if there are no parts, if one is used less than
+    once, or if they add up to no claim of that notion.
     """
     if not parts or any(times < 1 for _, times in parts):
         raise ClaimError("A composition needs parts, each of them at least once.")

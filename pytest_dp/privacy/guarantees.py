@@ -226,7 +226,7 @@ class Curve(WithoutEps):
 
     @cached_property
     def hockey_sticks(self) -> tuple[HockeyStick, ...]:
-        return tuple(HockeyStick(eps, delta) for eps, delta in self.region.spread())
+        return tuple(HockeyStick(eps, delta) for eps, delta in self.region.few_sticks())
 
     def delta_at(self, eps: float) -> float:
         return self.region.delta_at(eps)

@@ -82,7 +82,7 @@ class Region:
         delta = np.concatenate([[self.delta_at(0.0)], self.intercepts[beyond] * (1 + ROUNDING)])
         return eps, delta
 
-    def spread(self) -> list[tuple[float, float]]:
+    def few_sticks(self) -> list[tuple[float, float]]:
         """Return a few hockey sticks as (eps, delta), at the deltas of `DELTA_LEVELS`."""
         eps, delta = self.sticks()
         asked = np.maximum(np.array(DELTA_LEVELS) * delta[0], delta[-1])

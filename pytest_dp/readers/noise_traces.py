@@ -166,8 +166,8 @@ def _columns_that_vary(side: Floats) -> tuple[Ints, Floats]:
 def _exact_relations(numbers: Floats) -> list[Floats]:
     """Return at most `MAX_RELATIONS` exact relations, as weights of all columns, (columns,) each.
 
-    A relation explains a column by one parallel column, or by all columns before it that no
-    relation explains.
+    A relation explains a column by one parallel column or, of at most `MAX_WIDTH` columns, by all
+    before it that no relation explains.
     """
     n, width = numbers.shape
     if width < 2:
@@ -325,7 +325,7 @@ KINDS["remainder"] = KINDS["relation"]
 
 
 def noise_trace_features(sample: Sample) -> list[Feature]:
-    """Return features for relations and remainders, for models alone; none if D is unknown."""
+    """Return features for relations and remainders, if `many` are asked for and D is known."""
     if not sample.many or sample.sides is None:
         return []
     related = [Feature(str(one), "relation", one) for one in find_relations(*sample.sides)]

@@ -158,14 +158,14 @@ def _try_to_parse(parse: Callable[[str], Any], text: Any) -> Any:
         return None
 
 
-def column(part: Part, table: Table) -> tuple[Floats, Ints]:
+def part_column(part: Part, table: Table) -> tuple[Floats, Ints]:
     """Return the numbers of a part in each output, and codes; absent without a number."""
     known, row = _parse_texts(part.parser, table)
     numbers, codes = part.inner.columns(known)
     return _spread_to_outputs(numbers, np.where(codes == NUMBER, NUMBER, ABSENT), part, table, row)
 
 
-def test_condition(part: Part, table: Table) -> tuple[Floats, Ints]:
+def condition_column(part: Part, table: Table) -> tuple[Floats, Ints]:
     """Return 1 for outputs whose parsed value meets a part's condition, else 0, and codes."""
     parsed, row = _parse_texts(part.parser, table)
     holds = part.inner.mask(parsed).astype(np.float64)
@@ -189,7 +189,10 @@ _PARSED = ("parsed", "parsed and tested")
 KINDS.update(
     zip(
         _PARSED,
-        (FeatureKind(column), FeatureKind(test_condition, lambda *_: None, whole=True, test=True)),
+        (
+            FeatureKind(part_column),
+            FeatureKind(condition_column, lambda *_: None, whole=True, test=True),
+        ),
         strict=True,
     )
 )

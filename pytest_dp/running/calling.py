@@ -190,7 +190,7 @@ class Call:
                 if _ends_all(error):
                     raise
                 trace = "" if outputs else _trace(error)
-                append(Raised.of(error, trace))  # an output like any other
+                append(Raised.from_error(error, trace))  # an output like any other
         return outputs
 
     def _draw_vectorized(self, data: Any, count: int, keywords: dict[str, Any]) -> Outputs:

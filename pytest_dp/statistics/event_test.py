@@ -184,7 +184,7 @@ class EventTest:
 
         def enough(runs: float) -> bool:
             n = math.ceil(runs)
-            return self.refutes(unlucky(p1, n, p2, n), alpha)
+            return self.refutes(unlucky_counts(p1, n, p2, n), alpha)
 
         runs = smallest(enough, 0.0, 100.0, float(limit), relative=0.02)
         return math.ceil(runs) if runs <= limit else None
@@ -204,7 +204,7 @@ class EventTest:
 
         def is_caught(loss: float) -> bool:
             p1, p2 = chances(self.attained * loss)
-            return self.refutes(unlucky(p1, counts.n1, p2, counts.n2), alpha)
+            return self.refutes(unlucky_counts(p1, counts.n1, p2, counts.n2), alpha)
 
         limit = MAX_EXCESS + (self.guarantee.largest_ratio or 0.0)
         loss = smallest(is_caught, 0.0, 1.0, limit, relative=LOSS_ERROR)
@@ -391,7 +391,7 @@ def likelier_under_laplace(c: float, loss: float) -> float:
     return c * factor if c * factor < 0.5 else 1 - 1 / (4 * c * factor)
 
 
-def unlucky(p1: float, n1: int, p2: float, n2: int) -> Counts:
+def unlucky_counts(p1: float, n1: int, p2: float, n2: int) -> Counts:
     """Return counts of an event with these probabilities that show less than 99 % of samples do."""
     errors = (SPREAD * math.sqrt(p * (1 - p) / n) for p, n in ((p1, n1), (p2, n2)))
     low, high = max(p1 - next(errors), 0.0), min(p2 + next(errors), 1.0)

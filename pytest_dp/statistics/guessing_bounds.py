@@ -243,7 +243,7 @@ class AreaBets:
         return int(self.counts.sum())
 
     def settle(self, inside: Floats, outside: Floats) -> None:
-        """Add a batch's earnings to the wealth, by scores with and without the record, (n,)."""
+        """Append a batch of scores, with and without the record; add its earnings to wealth."""
         turned = count_pairings(inside, outside)
         self.counts += turned[0]
         for side, counts in enumerate((turned, turned[:, ::-1])):

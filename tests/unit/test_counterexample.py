@@ -29,7 +29,7 @@ SOME = Between(OUTPUT, low=1.0)
 
 def of(output):
     table = tabulate([output])
-    return one_of(table, [0], WholeOutputs.of(table))
+    return one_of(table, [0], WholeOutputs.of_table(table))
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ from pytest_dp.statistics.event_test import (
     EventTest,
     PublishedTest,
     StatDPTest,
-    unlucky,
+    unlucky_counts,
 )
 
 pytestmark = pytest.mark.slow
@@ -307,7 +307,7 @@ def test_no_counts_prove_nothing():
 def test_counts_show_less_than_unlucky_ones_once_in_a_hundred_times():
     """By the loss that their frequencies show, over draws of the law that they are made of."""
     rng, n, (p1, p2) = np.random.default_rng(1), 2_000, (0.5, 0.3)
-    least = unlucky(p1, n, p2, n)
+    least = unlucky_counts(p1, n, p2, n)
     losses = np.log(rng.binomial(n, p1, 20_000) / rng.binomial(n, p2, 20_000))
     assert np.mean(losses < math.log(least.c1 / least.c2)) == pytest.approx(0.01, abs=0.006)
 
@@ -316,7 +316,7 @@ def test_the_resolution_is_where_unlucky_counts_just_refute():
     n, claim = 2_000, ApproximateDP(0.5)
     at = EventTest(claim).resolution(Counts(1_000, n, 500, n), 0.05)
     for share, refuted in ((0.98, False), (1.005, True)):
-        seen = unlucky(0.5, n, 0.5 * math.exp(-share * at), n)
+        seen = unlucky_counts(0.5, n, 0.5 * math.exp(-share * at), n)
         assert EventTest(claim).refutes(seen, 0.05) == refuted
 
 

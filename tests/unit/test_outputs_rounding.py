@@ -15,7 +15,12 @@ from pytest_dp.outputs.feature import Feature, leaf
 from pytest_dp.outputs.features import MAX_PLACES, all_features, choose_places, features
 from pytest_dp.outputs.leaves import category, without_last_digits
 from pytest_dp.outputs.raised import Raised
-from pytest_dp.outputs.rounding import EXACT, clusters, feature_tolerance, tolerance_of_numbers
+from pytest_dp.outputs.rounding import (
+    EXACT,
+    cluster_numbers,
+    feature_tolerance,
+    tolerance_of_numbers,
+)
 from pytest_dp.outputs.table import tabulate
 
 OUTPUT = leaf("output")
@@ -39,7 +44,7 @@ def grid(step, shift=0.0, seed=0, n=4_000):
 def test_errors_are_merged_and_steps_are_not(step, shift, seed):
     values = grid(step, shift, seed)
     around = tolerance_of_numbers(noisy(values, seed))
-    found, counts = clusters(*np.unique(noisy(values, seed), return_counts=True), around)
+    found, counts = cluster_numbers(*np.unique(noisy(values, seed), return_counts=True), around)
     steps, exact = np.unique(np.round((values - shift) / step), return_counts=True)
     assert len(found.values) == len(steps)
     assert (counts == exact).all()
