@@ -68,7 +68,8 @@ def audit(
     ClaimError
         If the claim makes no sense, or needs a package that is not installed.
     MechanismError
-        If the mechanism always raises, hangs, or takes its process down.
+        If the mechanism always raises, hangs, takes its process down, or keeps something from run
+        to run.
 
     Examples
     --------

@@ -31,7 +31,7 @@ from pytest_dp.results.outcome import (
     Interval,
     Pictures,
     Points,
-    points,
+    curve_points,
     round_for_drawing,
 )
 from pytest_dp.results.result import Counterexample
@@ -279,7 +279,7 @@ def error_rates_of(joint: Floats, sign: int) -> Points:
     )
     # Turned around, the attack points to D': what was missed is then a false alarm.
     rates = (above2, 1 - above1) if sign > 0 else (1 - above1, above2)
-    return points(*rates)
+    return curve_points(*rates)
 
 
 def add_error_rates(pictures: Pictures, witness: Witness) -> Pictures:

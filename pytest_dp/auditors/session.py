@@ -284,7 +284,10 @@ def prepare_session(
 
 
 def _load_search(claim: Claim, settings: Settings, notes: list[str]) -> Search | None:
-    """Return the search for inputs, or None: if it has no use or, with a note, no package."""
+    """Return the search for inputs; None if the method or the claim has no use for one.
+
+    If the search cannot be imported, return None and add the reason to `notes`.
+    """
     if settings.method.name != "sequential" or claim.promise.inputs is None:
         return None
     try:

@@ -126,7 +126,7 @@ class Design:
     """Features, each with a category: the flag is 1 where the feature is of that category."""
 
     def matrix(self, table: Table) -> Floats:
-        """Return a row for each output, shape (n, columns): 0 where it has no such number."""
+        """Return scaled numbers (0 if none), then flags, of each output: shape (n, columns)."""
         rows = np.zeros((len(table), len(self.numbers) + len(self.flags)))
         for i, (feature, mean, deviation) in enumerate(self.numbers):
             values, kinds, _ = numbers_and_categories(feature, table)

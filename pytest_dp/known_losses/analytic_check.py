@@ -217,7 +217,7 @@ class AnalyticCheck(KnownLosses):
         return self.is_known(state) and bool(self.required_runs())
 
     def missing_runs(self, state: PairState) -> int:
-        """Return how many required pairs of outputs a pair lacks; a proposed pair needs 12."""
+        """Return how many required pairs of outputs a pair lacks; 0 if its loss is not known."""
         required = self.required_runs() if self.is_known(state) else 0
         if required and self._pairs.is_proposed(state):
             required = FEWEST_RUNS

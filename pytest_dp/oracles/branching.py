@@ -74,7 +74,7 @@ class Path:
 def explore_paths(
     run: Callable[[Path], Any], path_of: Callable[[tuple[int, ...]], Path] = Path
 ) -> Iterator[tuple[Path, Any, Weight]]:
-    """Call ``run`` along all paths, the likeliest of those that are known next, each by its prefix.
+    """Call ``run`` along every path, always by the likeliest prefix that is known so far.
 
     Yields each path, the value that ``run(path)`` returned, and the weight of the paths not run
     yet: exactly 0 after the last.

@@ -236,7 +236,7 @@ class FixedPath(Path):
         self.seen: list[Sequence[Weight]] = []
 
     def choose(self, weights: Sequence[Weight]) -> int:
-        """Return the branch by the seed, or by the prefix and weight if the choice is free."""
+        """Return the branch by the seed, or as `Path` if the choice is free; note all weights."""
         number = len(self.taken)
         self.seen.append(tuple(weights))
         if number in self._free:

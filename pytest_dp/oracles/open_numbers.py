@@ -312,7 +312,7 @@ class Enumeration(Branching):
         """Choose a branch of the run: return whether a comparison with these probabilities is true.
 
         `yes` and `no` are numbers, or arrays with a value for each node. If only one result is
-        possible, there is no branch. Gives up the run, by CannotInstrument, if it is too rare.
+        possible, there is no branch. Raises CannotInstrument if the path is too rare.
         """
         weights = self._weights * yes, self._weights * no
         shares = [float(np.sum(each)) for each in weights]

@@ -15,7 +15,7 @@ import numpy as np
 
 from pytest_dp.basics.bisection import bracket
 from pytest_dp.privacy import Guarantee
-from pytest_dp.results.outcome import Bar, Histogram, Interval, Pictures, Points, points
+from pytest_dp.results.outcome import Bar, Histogram, Interval, Pictures, Points, curve_points
 from pytest_dp.results.result import Result
 
 TYPE_CHECKING = False
@@ -64,7 +64,7 @@ def _allowed_curve(guarantee: Guarantee, event: tuple[Interval, Interval] | None
     least = 1 - guarantee.largest_probability(at)
     at, least = np.concatenate([at, least]), np.concatenate([least, at])  # it is symmetric
     order = np.lexsort((-least, at))
-    return points(at[order].tolist(), np.clip(least[order], 0, 1).tolist())
+    return curve_points(at[order].tolist(), np.clip(least[order], 0, 1).tolist())
 
 
 @dataclass(frozen=True, slots=True)

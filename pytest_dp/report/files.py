@@ -38,7 +38,7 @@ from pytest_dp.report.summary_table import (
     total,
     verdict,
 )
-from pytest_dp.results.outcome import plain
+from pytest_dp.results.outcome import as_json_value
 
 _SARIF_SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -77,7 +77,7 @@ class Document:
 def as_json(records: Iterable[Record], created: datetime | None = None) -> str:
     """Return a run as JSON, without pictures; `created` is the time, by default now."""
     time = (created or clocks.now()).isoformat(timespec="seconds")
-    document = plain(Document(VERSION, time, versions(), ()))
+    document = as_json_value(Document(VERSION, time, versions(), ()))
     document["claims"] = [replace(record, pictures=None).as_dict() for record in records]
     return json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
 

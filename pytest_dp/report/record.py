@@ -22,9 +22,9 @@ from pytest_dp.results.outcome import (
     Outcome,
     Pictures,
     Strength,
-    finite,
-    from_plain,
-    plain,
+    as_json_value,
+    finite_or_none,
+    from_json_value,
 )
 
 MAX_TEXT_LENGTH = 2_000
@@ -215,7 +215,7 @@ class Record(Outcome):
         same = (*(field.name for field in fields(Outcome)), *_SAME)
         values: dict[str, Any] = {name: _json_value(getattr(result, name)) for name in same}
         values |= claim_fields(result.claim)
-        values |= {"notes": notes, "seconds": finite(result.seconds) or 0.0}
+        values |= {"notes": notes, "seconds": finite_or_none(result.seconds) or 0.0}
         return cls(
             nodeid=nodeid or result.name,
             path=path,
@@ -228,7 +228,7 @@ class Record(Outcome):
             witness=None if example is None else ShownCounterexample.of(result, example),
             lower=_finite_bound(result.lower),
             seed=numbers.format_seed(result.seed),
-            margin=finite(result.margin) if result.margin != 1 else None,
+            margin=finite_or_none(result.margin) if result.margin != 1 else None,
             pairs_tried=int(result.pairs[0]),
             pairs_available=int(result.pairs[1]),
             pairs_proposed=int(result.proposed),
@@ -264,7 +264,7 @@ class Record(Outcome):
             status=status,
             headline=headline.strip(),
             details=message,
-            seconds=finite(seconds) or 0.0,
+            seconds=finite_or_none(seconds) or 0.0,
         )
 
     @property
@@ -282,7 +282,7 @@ class Record(Outcome):
 
     def as_dict(self) -> dict[str, Any]:
         """Return the fields as values that JSON has; without pictures if there are none."""
-        fields: dict[str, Any] = plain(self)
+        fields: dict[str, Any] = as_json_value(self)
         for record in (fields, fields["beyond"]):
             if record is not None and record["pictures"] is None:
                 del record["pictures"]
@@ -294,7 +294,7 @@ class Record(Outcome):
 
         Raises KeyError, TypeError or ValueError for other fields.
         """
-        return from_plain(cls, fields)
+        return from_json_value(cls, fields)
 
 
 def claim_fields(claim: Claim) -> dict[str, Any]:
@@ -303,8 +303,8 @@ def claim_fields(claim: Claim) -> dict[str, Any]:
     return {
         "claim": promise.guarantee.label,
         "parameter": promise.guarantee.parameter,
-        "claimed": finite(promise.guarantee.claimed),
-        "delta": finite(promise.guarantee.delta) or 0.0,
+        "claimed": finite_or_none(promise.guarantee.claimed),
+        "delta": finite_or_none(promise.guarantee.delta) or 0.0,
         "relation": "" if promise.relation is None else str(promise.relation),
         "group": int(promise.group),
     }
@@ -324,7 +324,7 @@ def _short_name(nodeid: str) -> str:
 
 def _finite_bound(lower: float) -> float | None:
     """Return a lower bound; None if it is infinite, and 0.0 if it is NaN or minus infinity."""
-    return None if lower == math.inf else finite(lower) or 0.0
+    return None if lower == math.inf else finite_or_none(lower) or 0.0
 
 
 def _clip_probability(value: float, unknown: float) -> float:
@@ -338,5 +338,5 @@ def _json_value(value: Any) -> Any:
         known = not math.isnan(value.value) and math.isfinite(value.error)
         return value if known else None
     if isinstance(value, float):
-        return finite(value)
+        return finite_or_none(value)
     return int(value) if isinstance(value, Integral) and not isinstance(value, bool) else value

@@ -205,7 +205,7 @@ class Pictures:
     """For rates of false positives, the lowest of false negatives that the claim allows."""
 
 
-def points(x: Iterable[float], y: Iterable[float]) -> Points:
+def curve_points(x: Iterable[float], y: Iterable[float]) -> Points:
     """Return the points (x, y) of a curve, rounded for drawing, each point once."""
     return tuple(
         dict.fromkeys(
@@ -219,23 +219,23 @@ def round_for_drawing(value: float) -> float:
     return float(f"{value:.{6}g}")
 
 
-def finite(value: float | None) -> float | None:
+def finite_or_none(value: float | None) -> float | None:
     """Return the number if it is finite; None for None, infinity and NaN, which JSON lacks."""
     return None if value is None or not math.isfinite(value) else float(value)
 
 
-def plain(value: Any) -> Any:
+def as_json_value(value: Any) -> Any:
     """Return a value as reading its JSON gives it back.
 
     Dataclasses become dicts, tuples lists, infinity None, NaN and negative infinity texts; halves
     of surrogate pairs in texts are escaped. Other objects stay as they are.
     """
     if is_dataclass(value):
-        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+        return {field.name: as_json_value(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, dict):
-        return {plain(name): plain(entry) for name, entry in value.items()}
+        return {as_json_value(name): as_json_value(entry) for name, entry in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(entry) for entry in value]
+        return [as_json_value(entry) for entry in value]
     if isinstance(value, str):  # a half of a surrogate pair is no character
         return value.encode("utf-8", "backslashreplace").decode()
     if not isinstance(value, float) or math.isfinite(value):
@@ -243,28 +243,28 @@ def plain(value: Any) -> Any:
     return "NaN" if math.isnan(value) else "-Infinity" if value < 0 else None
 
 
-def from_plain(kind: type[T], value: Any) -> T:
-    """Return the value of type `kind` from which `plain` made `value`.
+def from_json_value(kind: type[T], value: Any) -> T:
+    """Return the value of type `kind` from which `as_json_value` made `value`.
 
     Raises KeyError, TypeError or ValueError for fields and lengths that the type does not have.
     """
-    return cast("T", _from_plain(kind, value))
+    return cast("T", _from_json_value(kind, value))
 
 
-def _from_plain(kind: Any, value: Any) -> Any:
-    """Return the value of a type from its JSON value; see `from_plain`."""
+def _from_json_value(kind: Any, value: Any) -> Any:
+    """Return the value of a type from its JSON value; see `from_json_value`."""
     if isinstance(kind, type) and is_dataclass(kind):
         hints = _hints(kind)
         return kind(
-            **{name: _from_plain(hints[name], entry) for name, entry in dict(value).items()}
+            **{name: _from_json_value(hints[name], entry) for name, entry in dict(value).items()}
         )
     origin, parts = get_origin(kind), get_args(kind)
     if origin is UnionType:  # of something and None
         (some,) = (part for part in parts if part is not NoneType)
-        return None if value is None else _from_plain(some, value)
+        return None if value is None else _from_json_value(some, value)
     if origin is tuple:
         kinds = parts[:1] * len(value) if parts[1:] == (...,) else parts
-        return tuple(_from_plain(*each) for each in zip(kinds, value, strict=True))
+        return tuple(_from_json_value(*each) for each in zip(kinds, value, strict=True))
     if kind is float:
         return math.inf if value is None else _AS_TEXT.get(value, value)
     return value

@@ -13,7 +13,7 @@ from pytest_dp import audit
 from pytest_dp.auditors.held_out import error_rates_of
 from pytest_dp.privacy import ApproximateDP, GaussianDP
 from pytest_dp.report.drawings import complete_pictures
-from pytest_dp.results.outcome import Pictures, from_plain
+from pytest_dp.results.outcome import Pictures, from_json_value
 
 pytestmark = pytest.mark.slow
 
@@ -76,7 +76,7 @@ def test_a_violation_has_all_pictures(method, pair):
     assert positives[1] == pytest.approx(c2 / n2, rel=1e-5)
     at, least = zip(*pictures.allowed, strict=True)
     assert negatives[2] < np.interp(positives[0], at, least)
-    assert from_plain(Pictures, json.loads(json.dumps(asdict(pictures)))) == pictures
+    assert from_json_value(Pictures, json.loads(json.dumps(asdict(pictures)))) == pictures
     assert len(json.dumps(asdict(pictures))) < 8_000
     if method == "sequential":
         curve = zip(*sorted(pictures.attack), strict=True)  # of cuts of a score

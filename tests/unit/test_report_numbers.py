@@ -12,7 +12,7 @@ from results import BROKEN, FOUND, PASSED, Event
 
 from pytest_dp import PrivacyProfile, audit
 from pytest_dp.report import numbers
-from pytest_dp.results.outcome import from_plain, plain
+from pytest_dp.results.outcome import as_json_value, from_json_value
 
 
 def test_numbers():
@@ -163,5 +163,5 @@ class Numbers:
 def test_numbers_return_from_json_as_they_were():
     for number in [0.5, -0.0, math.nan, math.inf, -math.inf]:
         numbers = Numbers((number, 1.0), number)
-        text = json.dumps(plain(numbers), allow_nan=False)
-        assert repr(from_plain(Numbers, json.loads(text))) == repr(numbers)
+        text = json.dumps(as_json_value(numbers), allow_nan=False)
+        assert repr(from_json_value(Numbers, json.loads(text))) == repr(numbers)
