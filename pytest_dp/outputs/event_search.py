@@ -299,8 +299,8 @@ def _category_events(feature: Feature, table: Table, on_d: Bools) -> Iterator[_B
 def _single_outputs(table: Table, on_d: Bools, exact: bool) -> list[_Block]:
     """Return events for single outputs, and for sets of outputs that are likelier on one input.
 
-    None if more than 8 different outputs are more than an eighth of all, or more than `MAX_SET`;
-    and none for extracts. With `exact`, rounding errors count as differences.
+    Empty for extracts, and if more different outputs came than `MAX_SET`, or than 8 and an eighth
+    of all. With `exact`, rounding errors count as differences.
     """
     if table.is_extract:  # an output that is gone cannot be written down
         return []

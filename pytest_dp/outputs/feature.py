@@ -139,7 +139,7 @@ def column_of_argument(what: Any, table: Table) -> Floats:
 
 
 def summary(kind: str, table: Table) -> Floats:
-    """Return the sum, mean, min or max of the numbers in each output, shape (n,); else NaN."""
+    """Return the sum, mean, min or max of the numbers in each output; NaN without a number."""
     is_number = table.codes == NUMBER
     if is_number.all():
         owner, numbers, counts = table.owner, table.numbers, table.sizes
@@ -168,7 +168,7 @@ def lengths(_: Any, table: Table) -> Floats:
 
 
 def count_category(category: Any, table: Table) -> Floats:
-    """Return how many leaves of each output are of a category, shape (n,)."""
+    """Return how many leaves of each output are of a category, shape (n,); 0 if it never came."""
     owners = table.owner[table.codes == table.levels.get(category, ABSENT)]
     return np.bincount(owners, minlength=len(table)).astype(np.float64)
 

@@ -45,6 +45,7 @@ class ApproximateDP(Guarantee):
 
     @cached_property
     def region(self) -> Region:
+        """The region that one hockey stick allows."""
         import numpy as np
 
         from pytest_dp.privacy.regions import Region
@@ -82,6 +83,7 @@ class ApproximateDP(Guarantee):
         return math.inf if self.delta else pure_to_renyi(self.eps, order)
 
     def largest_probability(self, q: Number) -> Number:
+        """Return the largest P(S) where Q(S) = q, by the event or its complement, rounded up."""
         import numpy as np
 
         straight = (math.exp(self.eps) * np.asarray(q) + self.delta) * (1 + 1e-15)
@@ -89,6 +91,7 @@ class ApproximateDP(Guarantee):
         return as_given(q, np.minimum(np.minimum(straight, complement), 1.0))
 
     def _loss_shown(self, p: Floats, q: Floats) -> Floats:
+        """Return the eps that events or their complements prove, rounded down; may be infinite."""
         import numpy as np
 
         with np.errstate(all="ignore"):
@@ -163,6 +166,7 @@ class AttackAUC(Curve):
         return _NORMAL.cdf(times * _NORMAL.inv_cdf(self.auc))
 
     def noise_below(self, value: float) -> float:
+        """Return how many times noise is too small; infinite for an area of about 1."""
         certain = 1 - 1e-15
         below = _NORMAL.inv_cdf(min(max(value, 0.5), certain)) / _NORMAL.inv_cdf(self.auc)
         return below if value < certain else float("inf")
@@ -197,6 +201,7 @@ class _Functional(Curve):
 
     @cached_property
     def region(self) -> Region:
+        """The region that the sampled hockey sticks allow, multiplied by the scale."""
         import numpy as np
 
         from pytest_dp.privacy.regions import Region
@@ -206,11 +211,13 @@ class _Functional(Curve):
         return Region.of_sticks(eps[keep], np.minimum(delta[keep], 1.0))
 
     def at(self, value: float) -> Self:
+        """Return the guarantee at scale `value`, which does not call the function again."""
         other = replace(self, scale=value)
         vars(other)["sticks"] = self.sticks  # so that the function is asked once
         return other
 
     def _loss_shown(self, p: Floats, q: Floats) -> Floats:
+        """Return the largest scale that each event breaks; infinite from about 1e9."""
         import numpy as np
 
         both = np.stack([p.ravel(), q.ravel()])
@@ -316,6 +323,7 @@ class TradeOff(_Functional):
 
     @cached_property
     def sticks(self) -> tuple[Floats, Floats]:
+        """The hockey sticks above the trade-off function; calls the function."""
         import numpy as np
 
         from pytest_dp.privacy.regions import Region, lines_above, quantile_grid

@@ -49,6 +49,7 @@ class ZeroConcentratedDP(Curve):
 
     @cached_property
     def region(self) -> Region:
+        """The region below lines of all orders, with a leak of delta."""
         from pytest_dp.privacy.regions import Region, concentrated_tangents
 
         slopes, intercepts = concentrated_tangents(self.rho)
@@ -84,6 +85,7 @@ class ZeroConcentratedDP(Curve):
         return replace(self, rho=value)
 
     def _loss_shown(self, p: Floats, q: Floats) -> Floats:
+        """Return the rho that events prove, with delta taken off, rounded down."""
         from pytest_dp.privacy.regions import concentration
 
         if not self.delta:
@@ -140,6 +142,7 @@ class GaussianDP(WithoutEps):
 
     @cached_property
     def region(self) -> Region:
+        """The region of hockey sticks at many losses."""
         import numpy as np
 
         from pytest_dp.privacy.regions import Region
@@ -176,6 +179,7 @@ class GaussianDP(WithoutEps):
         return min(max(above - paid, 0.0) + error + math.ulp(0.0), 1.0)
 
     def largest_probability(self, q: Number) -> Number:
+        """Return the largest P(S) where Q(S) = q, by the Gaussian trade-off, rounded up."""
         import numpy as np
         from scipy.special import ndtr, ndtri
 
@@ -184,6 +188,7 @@ class GaussianDP(WithoutEps):
         return as_given(q, round_up_probabilities(ndtr(ndtri(np.asarray(q, float)) + self.mu)))
 
     def _loss_shown(self, p: Floats, q: Floats) -> Floats:
+        """Return the mu that events prove, rounded down; infinite where p is 1 or q is 0."""
         import numpy as np
         from scipy.special import ndtri
 
@@ -258,6 +263,7 @@ class RenyiDP(Curve):
 
     @cached_property
     def divergences(self) -> tuple[Renyi, ...]:
+        """A bound of order 1, and the given bounds of which floats hold the moments."""
         least = Renyi(1.0, self.renyi_at(1.0))
         bounds = self.bounds
         return (least, *(Renyi(order, eps) for order, eps in bounds if can_bet(order, eps / order)))
@@ -287,6 +293,7 @@ class RenyiDP(Curve):
         return replace(self, scale=value)
 
     def _loss_shown(self, p: Floats, q: Floats) -> Floats:
+        """Return the largest parameter that events prove at some order, rounded down."""
         import numpy as np
 
         from pytest_dp.privacy.regions import renyi

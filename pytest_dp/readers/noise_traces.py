@@ -150,7 +150,7 @@ def find_noiseless_relation(
 def _columns_that_vary(side: Floats) -> tuple[Ints, Floats]:
     """Return the columns that vary, and their numbers in at most `MAX_ROWS` complete outputs.
 
-    Columns that miss a quarter are ignored. Empty for fewer than `MIN_ROWS` outputs.
+    Ignores columns less than three quarters finite. Empty for fewer than `MIN_ROWS` outputs.
     """
     finite = np.isfinite(side)
     columns = np.flatnonzero(finite.mean(axis=0) > 0.75)
