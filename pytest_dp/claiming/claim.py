@@ -370,10 +370,7 @@ def _guarantee_of_group(promised: Guarantee, relation: Relation | None) -> Guara
 
 
 def _stated_value(name: str, given: Any, params: Mapping[str, Any]) -> Any:
-    """Return a keyword of the guarantee as given, or the value of the parameter that it names.
-
-    Raises ClaimError if there is no such parameter.
-    """
+    """Return a value, or that of the parameter that it names; raise ClaimError if there is none."""
     if not isinstance(given, str) or name not in NUMBERS:
         return given
     if given in params:

@@ -39,10 +39,9 @@ _NONE_IS_A_VALUE = [name for name in KEYWORDS if getattr(Settings(), name, ...) 
 
 
 def read_keywords(keywords: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the checked values of keywords, without those that are left open.
+    """Return the checked values of keywords, without those that are left open; raise ClaimError.
 
-    None is a value of settings that are None by default, and leaves all others open. Raises
-    ClaimError if a keyword is unknown, or its value not allowed.
+    None is a value of settings whose default is None, and leaves all others open.
     """
     _check_names(keywords)
     values = {
@@ -122,10 +121,7 @@ def _read_params(name: str, value: Any) -> dict[str, list[Any]]:
 
 
 def _strategy_of_range(name: str, given: NumberRange) -> Any:
-    """Return a Hypothesis strategy for a range: integers if both ends are whole, else floats.
-
-    Raises ClaimError unless the ends are finite, the smaller one first.
-    """
+    """Return a strategy for a range: integers for whole ends, else floats; or raise ClaimError."""
     ends = given.low, given.high
     real = all(isinstance(end, Real) and not isinstance(end, bool) for end in ends)
     if not real or not all(map(math.isfinite, ends)) or not given.low < given.high:

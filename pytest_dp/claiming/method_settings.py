@@ -197,10 +197,7 @@ METHODS: Mapping[str, type[Method]] = {
 
 
 def read_method(name: str, value: Any) -> Method:
-    """Return a method from a name or an object, with checked settings.
-
-    Raises ClaimError if the name, the type or a setting is not allowed.
-    """
+    """Return a method from a name or an object, or raise ClaimError for a wrong name or setting."""
     if isinstance(value, str):
         others = set(names("method")) - {*METHODS, Membership.name}
         chosen = read_choice(name, value, (*METHODS, *sorted(others)))

@@ -187,10 +187,7 @@ Check = Callable[[str, Any], Any]
 
 
 def number_between(low: float, high: float, allowed: str) -> Check:
-    """Return a check that turns a number strictly between `low` and `high` into a float.
-
-    It raises ClaimError for other values, with the text `allowed`.
-    """
+    """Return a check that turns numbers within (low, high) into floats, and raises ClaimError."""
 
     def check(name: str, value: Any) -> float:
         number = isinstance(value, Real) and not isinstance(value, bool)

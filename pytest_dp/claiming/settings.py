@@ -99,10 +99,7 @@ def read_field(name: str, value: Any) -> Any:
 
 
 def read_text(name: str, text: str) -> Any:
-    """Return a setting from the text of an option or ini key; ``none`` as None in `read_field`.
-
-    Raises ClaimError if the text is not allowed.
-    """
+    """Return the value of an option's text; None if left open. Raises ClaimError if it is wrong."""
     kind, text = KINDS[FIELDS[name].kind], text.strip()
     if kind.of_none is not None and text.lower() == "none":
         return kind.of_none
@@ -110,10 +107,7 @@ def read_text(name: str, text: str) -> Any:
 
 
 def seed_of(value: Any) -> int | None:
-    """Return a seed from a number, or from hexadecimal text as in reports; None for None.
-
-    Raises ClaimError for other values.
-    """
+    """Return a seed from a number or hexadecimal text; None for None. Raises ClaimError."""
     if value is None:
         return None
     number = _hexadecimal_or_text(value) if isinstance(value, str) else value
@@ -122,10 +116,7 @@ def seed_of(value: Any) -> int | None:
 
 
 def unused_settings(given: Mapping[str, Any], method: str) -> list[str]:
-    """Return the names of given settings that are not the defaults and that a method does not use.
-
-    Empty for methods of other packages.
-    """
+    """Return which given settings, other than defaults, a method of pytest-dp does not use."""
     if method not in (*METHODS, Membership.name):
         return []
     usual = Settings()

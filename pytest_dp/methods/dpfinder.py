@@ -41,29 +41,22 @@ from pytest_dp.running.generator_stand_ins import CannotInstrument
 from pytest_dp.statistics.event_test import EventTest
 
 OUTSIDE_SHARE = 0.5
-"""Share of alpha for pairs outside of the declared inputs. Larger: pairs inside need more samples;
-smaller: pairs outside do."""
+"""Share of alpha for pairs outside of the inputs. Larger: pairs inside need more samples."""
 MAX_SUSPECTS = 3
-"""Pairs found by the search that are tested with those of the claim. More share the samples; with
-fewer the best one may be missed."""
+"""Pairs of the search that are tested. More share the samples; fewer: the best is missed."""
 OUTPUTS_TO_COUNT = 256
-"""Outputs of each kind that a smoothed run should count, half of them on either input. More: fewer
-steps of the search; fewer: gradients are noise."""
+"""Outputs that a smoothed run should count. More: fewer steps; fewer: gradients are noise."""
 INSIDE_TIME = 0.5
-"""Share of the time for pairs inside of the declared inputs. Larger: pairs outside are not tested;
-smaller: less is found inside."""
+"""Share of the time for pairs inside of the inputs. Larger: less is left for pairs outside."""
 FIRST_LOOK_TIME = 0.4
-"""Share of the time for the first look at outputs. Larger: less is left for the search; smaller:
-slow mechanisms show too few outputs."""
+"""Share of the time for first outputs. Larger: less search; smaller: too few outputs."""
 SEARCH_SHARE = 0.25
-"""Share of the samples and of the time for the search. Larger: bounds are wider; smaller: worse
-pairs are tested."""
+"""Share of samples and time for the search. Larger: wider bounds; smaller: worse pairs."""
 
 SEARCH_RESTARTS = 8
 """Restarts of ``search="gradient"``. More take longer; fewer may miss the leak."""
 LOOKED_AT = 2 * 1_000
-"""Real outputs on either input by which an output gets a readable event. Derived: an output of a
-probability of 1 % comes twenty times."""
+"""Outputs on either input for a readable event. Derived: one of 1 % comes twenty times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,10 +239,7 @@ class ByGradients:
         clock: Clock,
         seed: int,
     ) -> Iterator[Pair]:
-        """Run `SEARCH_RESTARTS` restarts, and yield their pairs until the time is up.
-
-        If the mechanism has no gradients, keep the reason for `notes`.
-        """
+        """Run restarts and yield their pairs until the time is up, or note why there are none."""
         try:
             gradients = make_gradients(families, call, seed, Deadline(clock.remaining))
             for number in range(SEARCH_RESTARTS):

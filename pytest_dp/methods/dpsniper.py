@@ -50,26 +50,20 @@ from pytest_dp.running.sampler import SampleRequest
 from pytest_dp.statistics.event_test import EventTest, PublishedTest
 
 MIN_EXPECTED = 50
-"""Outputs that a threshold is placed by, at least. With fewer, their number is chance; with more,
-rare events are given up."""
+"""Outputs that place a threshold, at least. Fewer: chance; more: rare events are given up."""
 SEARCH_SHARE = 0.25
-"""Share of the samples for choosing pairs, and half of that of the time. Larger: bounds are wider;
-smaller: worse pairs are tested."""
+"""Share of samples, and half of the share of time, for the search. Larger: wider bounds."""
 
 PUBLISHED_SEARCH_SHARE = 0.35
 """Of all samples, about what is spent before the last step: given by the paper."""
 AS_GOOD = 0.97
-"""Share of a bound that counts as just as good. Larger: events are less readable; smaller: they
-prove less."""
+"""Share of a bound that is as good. Larger: less readable events; smaller: weaker ones."""
 BEST_OF_MANY = 2.0
-"""Standard errors that either probability of a cut loses, as the best of many looks better than it
-is. More: wider events than the best are taken; fewer: rare ones that were lucky."""
+"""Standard errors off each probability, as the best of many cuts is lucky. More: wide events."""
 NEARLY_SURE = 0.9
-"""Probability on both inputs from which the complement of an event is taken in its place. Larger
-and smaller: hardly any difference."""
+"""Probability on both inputs from which an event gives way to its complement. Hardly matters."""
 MIN_IN_EVENT = 3
-"""Outputs that an event has to exceed. More: rare events are left out; fewer: chance is taken for
-them."""
+"""Outputs that an event has to exceed. More: rare events are lost; fewer: chance is taken."""
 
 
 def audit(session: Session) -> AuditFinding:

@@ -21,8 +21,7 @@ from pytest_dp.oracles.deferred import as_draw_array, is_draw
 from pytest_dp.proposers.interesting_values import LARGEST_NUMBER
 
 MAX_SLOTS = 24
-"""Numbers of an input that are moved along a gradient, at most. More take longer; fewer leave other
-numbers unchanged."""
+"""Numbers of an input that move, at most. More take longer; fewer leave others unchanged."""
 
 Slot = tuple[int, Hashable]
 """A number of a dataset: the position of its record, and the name of its field."""

@@ -36,22 +36,17 @@ DRAWS = 2_000
 LAST_DRAWS = 4_000
 """Draws by which the end of a climb is judged. More take longer; fewer: chance chooses."""
 KNOWN_PARTS = 64
-"""Multiple of its error that a loss has to be, to be exact enough. Larger takes longer; smaller:
-chance chooses."""
+"""Multiple of its error at which a loss is exact. Larger: slower; smaller: chance chooses."""
 STARTS = 3
 """Places at which a climb may start. More take longer; fewer: climbs end on low hills."""
 REACH = 8
-"""Distance from its start, in standard deviations of the noise, that an optimisation may cover.
-More: steps are coarse; less: it takes longer."""
+"""Spreads of the noise that an optimisation may cover. More: coarse steps; less: slower."""
 MAX_CENTRES = 8
-"""Constants of the code around which inputs start, at most. More: each is tried less often; fewer
-may miss the leak."""
+"""Constants of the code to start at, at most. More: each more rarely; fewer miss the leak."""
 MAX_OUTPUTS = 6
-"""Numbers of an output that get a threshold, at most. More take longer; fewer may miss the number
-that leaks."""
+"""Numbers of an output with a threshold, at most. More take longer; fewer miss the leak."""
 MIN_GAIN = 1.25
-"""Factor by which the loss of another output has to be larger to take its place. Larger: small
-gains are lost; smaller: chance counts as a gain."""
+"""Ratio of losses at which another output is taken. Larger: gains are lost; smaller: chance."""
 MIN_LOSS = 1e-3
 """Loss in nats that counts as none. Larger: small losses are lost; smaller: chance is followed."""
 MIN_PROBABILITY = 1e-30
@@ -62,14 +57,11 @@ MIN_SHARE = 0.01
 SHARPER = (STEEPNESS, STEEPNESS**2)
 """Steepness of comparisons, one optimisation after the other."""
 MAX_DRAWS = 2**17
-"""Draws of an estimate, at most. Derived: probabilities of 1 % are then known to 3 % of themselves,
-and better by shared draws."""
+"""Draws of an estimate, at most. Derived: probabilities of 1 % are then known to 3 %."""
 EXACTNESS = 0.01
-"""Nats by which a probability may be too small, and within which a climb ends. Larger: climbs end
-early; smaller: they take longer."""
+"""Nats within which a climb ends. Larger: climbs end early; smaller: they take longer."""
 STEP = 1e-6
-"""Of finite differences. Derived: floats resolve 1e-16 of a probability, so that slopes are known
-to 1e-10."""
+"""Of finite differences. Derived: floats resolve 1e-16, so that slopes are known to 1e-10."""
 OPTIMISED = 50
 """Steps of an optimisation. Given by the paper on DP-Finder."""
 
@@ -125,10 +117,7 @@ class Gradients:
         self._runs = Smoothed(call, Smoothing(DRAWS, seed), deadline)
 
     def run_restart(self, number: int) -> FoundOutput | None:
-        """Run one restart from a random start to a local optimum of the loss; return the optimum.
-
-        None if no output at the start is likely enough.
-        """
+        """Run from a random start to a local optimum of the loss; None without a likely output."""
         found = self.find_start(number)
         for steepness in SHARPER:
             if found is not None:

@@ -46,25 +46,19 @@ from pytest_dp.statistics.clopper_pearson import SHOWN_ALPHA
 from pytest_dp.statistics.guessing_bounds import AreaBets, area_resolution, estimate_area
 
 MAX_RECORD_LENGTH = 500
-"""Characters of a record in a result. Longer ones hide other lines; shorter ones may not show which
-record it is."""
+"""Characters of a record in a result. More hide other lines; fewer may not identify it."""
 RESERVED_TIME = 0.1
-"""Share of the time that is kept for the result. Larger: fewer games are played; smaller: slow
-games may leave none."""
+"""Share of the time kept for the result. Larger: fewer games; smaller: none may be left."""
 BATCH_GROWTH = 0.2
-"""The next batch, as a share of the games played. Larger: attacks learn later; smaller: more time
-goes into learning."""
+"""Next batch, as a share of games played. Larger: attacks learn later; smaller: slower."""
 MAX_GAMES = 20_000
 """Games of a record, at most. More take longer, and hardly tell more."""
 FIRST_ATTEMPTS = 8
-"""Runs that may raise before none is expected to end. More: broken mechanisms take longer; fewer:
-one that often raises is given up."""
+"""Runs that may raise at first. More: slow to fail; fewer: one that often raises is lost."""
 MIN_BATCH = 4
-"""Pairs of outputs in a batch, at least. More: strong attacks win later; fewer: attacks are learned
-from next to nothing."""
+"""Pairs of outputs in a batch, at least. More: attacks win later; fewer teach nothing."""
 RELEARNED = 3
-"""Times as many outputs before an attack is learned again; its interval begins anew as well. More:
-attacks learn later; fewer: more time goes into learning."""
+"""Times as many outputs before an attack is learned again. More: later; fewer: slower."""
 
 
 class RecordGame:
@@ -272,10 +266,7 @@ class _Games:
 
 
 def example_output(sampler: Sampler, inputs: Sequence[Input], deadline: Deadline) -> Any:
-    """Run the mechanism until a run returns, and return the output.
-
-    Raises MechanismError if `FIRST_ATTEMPTS` runs raise.
-    """
+    """Run until a run returns, and return the output; raise MechanismError if none returns."""
     for attempt in range(FIRST_ATTEMPTS):
         at = attempt % len(inputs)
         draw = SampleRequest(inputs[at], 1, (Purpose.SEARCH, at, attempt))
@@ -306,10 +297,7 @@ def draw_quantities(
 
 
 def both_sides(drawn: Sequence[Any], at: int, shown: Quantities | None) -> tuple[Any, Any]:
-    """Return the outputs of the first draw, and of the draw of game number `at`.
-
-    `drawn` is by `draw_quantities`. Arrays have shape (runs, quantities).
-    """
+    """Return the outputs by `draw_quantities` of the first draw, and of game number `at`."""
     if shown is None:
         return drawn[0], drawn[at + 1]
     return drawn[0][:, at], drawn[at + 1][:, 0]

@@ -29,8 +29,7 @@ from pytest_dp.outputs.user_features import function_name, target_record
 from pytest_dp.statistics.guessing_bounds import estimate_area
 
 MIN_PROBABILITY = 1e-12
-"""Probability that a prediction counts with, at least: 0 would be an infinite score. Larger: sure
-predictions look alike; smaller: one of them outweighs all others."""
+"""Probability of a prediction, at least: 0 would be an infinite score, and outweigh others."""
 
 ASKED = ("predict_proba", "score_samples", "decision_function", "predict")
 """Methods of models that score records, by scikit-learn's names; the first that exists counts."""
@@ -238,10 +237,7 @@ def learn_attack(
 
 
 def _main_quantity(model: Posterior, table: Table) -> str:
-    """Return the name of the quantity that changes an additive score most; empty if none does.
-
-    "a learned score" for other models.
-    """
+    """Return the quantity with most weight in a score by name, or "a learned score", or ""."""
     if not isinstance(model, AdditiveScore):
         return "a learned score"
     spreads = [float(np.std(part)) for part in model.parts(table)]
@@ -252,10 +248,7 @@ def _main_quantity(model: Posterior, table: Table) -> str:
 def cross_fitted_area(
     inside: Any, outside: Any, labels: Sequence[str], classifier: Any, seed: int
 ) -> tuple[float, float]:
-    """Return the mean AUC of attacks that learn from one half and score the other, and its error.
-
-    The error is a standard error. Each half is scored once.
-    """
+    """Return AUC and standard error of attacks that learn from one half and score the other."""
     middle = len(inside) // 2
     halves = slice(middle), slice(middle, None)
     areas = []

@@ -80,10 +80,7 @@ def audit(session: Session) -> AuditFinding:
 
 
 class _Guessing:
-    """A series of runs with canaries, and how many guesses were right.
-
-    Raises ClaimError as `audit` says.
-    """
+    """A series of runs with canaries and a count of right guesses; raises ClaimError as `audit`."""
 
     def __init__(self, session: Session) -> None:
         assert isinstance(session.method, OneRun)

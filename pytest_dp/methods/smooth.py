@@ -58,24 +58,19 @@ from pytest_dp.running.instrumented import StandsFor, apply_instrument, shadow
 from pytest_dp.running.laws import INTEGERS, Law
 
 STEEPNESS = float(8)
-"""Of sigmoids, for margins in units of their spread. Derived: logistic noise of an eighth of the
-spread adds pi^2 / 3 / 64, or 5 %, to a variance."""
+"""Of sigmoids, per spread of a margin. Derived: 1/8 adds pi^2 / 3 / 64, or 5 %, to a variance."""
 MAX_COMPARISONS = 1_000
 """In one run. With more, runs that compare draws for ever take longer to be given up."""
 HARD = math.inf
 """The steepness of comparisons as they are."""
 UNKNOWN_LEFT = 1e-6
-"""Probability of paths that are not followed. Larger: gradients are less exact; smaller: they take
-longer."""
+"""Probability of paths not followed. Larger: less exact gradients; smaller: slower."""
 MAX_PATHS = 256
 """Paths that are followed. More take longer; with fewer, gradients are less exact."""
 
 
 class Smoothing(Branching):
-    """A stand-in for generators that returns arrays of `draws` numbers, the same ones in all runs.
-
-    The numbers follow from `seed`. `steepness` is that of comparisons.
-    """
+    """A stand-in for generators that returns arrays of `draws` numbers, all made from `seed`."""
 
     def __init__(self, draws: int, seed: int, steepness: float = STEEPNESS) -> None:
         self.draws, self.steepness, self.spread = draws, steepness, 0.0
@@ -330,10 +325,7 @@ class Smoothed:
         return total
 
     def weigh_outputs(self, side: Side, vector: Floats) -> list[Weighed]:
-        """Run the mechanism on the input of a vector, and return the outputs on all likely paths.
-
-        `vector` has shape (1, numbers).
-        """
+        """Run one input, of a vector of shape (1, numbers); return outputs of all likely paths."""
         outcomes = self._run_side_by_side(side, vector)
         assert outcomes is not None
         return outcomes
@@ -358,10 +350,7 @@ class Smoothed:
         return self._follow_paths(lambda: side.build(numbers[0].tolist()))
 
     def _follow_paths(self, data: Callable[[], Any]) -> list[Weighed]:
-        """Run the likely paths on new data, at most `MAX_PATHS`, and return their outputs.
-
-        Raises OutOfTime.
-        """
+        """Run up to `MAX_PATHS` likely paths, and return their outputs; may raise OutOfTime."""
         found: list[Weighed] = []
         with apply_instrument(self.smoothing, self._deadline):
             for _, outcome, left in explore_paths(lambda path: self._run(path, data)):

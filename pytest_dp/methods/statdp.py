@@ -47,27 +47,21 @@ from pytest_dp.statistics.event_bets import rank_for
 from pytest_dp.statistics.event_test import EventTest, StatDPTest
 
 SEARCH_SHARE = 0.4
-"""Share of the samples and of the time for choosing pair and event. Larger: the test sees less;
-smaller: a worse event is tested."""
+"""Share of samples and time for the search. Larger: the test sees less; smaller: worse events."""
 FIRST_OUTPUTS = 500
-"""Pairs of outputs on each pair before the first comparison. More: many pairs take longer; fewer:
-the best one is given up by chance."""
+"""Pairs of outputs before pairs are compared. More: slower; fewer: the best is lost by chance."""
 MIN_EVENT_COUNT = 50
-"""Outputs of an event on one side, at least. With fewer, the luckiest event is taken; with more,
-rare ones are missed."""
+"""Outputs of an event on one side, at least. Fewer: luck is taken; more: rare ones missed."""
 
 DECISIVE = 30.0
-"""Log wealth beyond luck, of the best bet on an event, at which the search is over: larger values
-search longer, smaller ones test what may be luck. Measured."""
+"""Log wealth beyond luck that ends the search. Larger: longer; smaller: luck. Measured."""
 SUGGESTIVE = DECISIVE / 5
 """The same, for a pair to be preferred over a decisive one because it is simpler."""
 FLOAT_ERROR = 2.0**-50
-"""Relative error of one operation or two. Larger: small differences are missed; smaller: rounding
-makes one."""
+"""Relative error of two operations. Larger: small differences are missed; smaller: rounding."""
 
 ONE_RUN_SECONDS = 1.0
-"""Seconds for one run without noise. More: slow mechanisms hold up the search; fewer: they are not
-run."""
+"""Seconds for one run without noise. More: a slow search; fewer: slow mechanisms get none."""
 
 
 def audit(session: Session) -> AuditFinding:
@@ -134,10 +128,7 @@ def _readable_features(
 
 
 def _largest_loss_shown(session: Session, state: PairState) -> float:
-    """Return the largest loss that an event showed in the search, each probability less its error.
-
-    In the claim's parameter; 0 if no event came often enough.
-    """
+    """Return a cautious estimate of the largest loss of an event, in the claim's parameter."""
 
     def cautious(c1: Ints, c2: Ints, runs: int) -> tuple[Floats, Floats]:
         high, low = np.maximum(c1, c2) + 0.5, np.minimum(c1, c2) + 0.5

@@ -51,14 +51,12 @@ from pytest_dp.statistics.ledger import BetRecord
 from pytest_dp.statistics.power import PlannedBets, can_detect_half_noise, largest_loss
 
 MIN_SHOWN = 1e-3
-"""Loss in nats that an event shows, at least: smaller losses count as this one. Larger: the
-detection limit is too good; smaller: chance makes it infinite."""
+"""Loss in nats that an event shows, at least. Larger: limits are too good; smaller: infinite."""
 CHANCE_ALPHA = 0.01
 """Error probability of the bounds on an event's probabilities that plan the test, and of the test
 whether the event tells D from D'. Larger: too few outputs are drawn; smaller: more than needed."""
 PLANNED_SHARE = 0.5
-"""Share of the time for which runs are planned. Larger: a busy machine cuts audits off; smaller:
-time is left unused."""
+"""Share of the time for planned runs. Larger: busy machines cut off; smaller: time unused."""
 MIN_TESTED = 1_000
 """Outputs on either input that are tested, at least. More take longer; fewer may be too few."""
 MIN_RUNS = 20
@@ -125,10 +123,7 @@ class PairSearch:
         return self.pairs.accepted_pairs
 
     def draw(self, state: PairState, total: int, deadline: Deadline) -> None:
-        """Draw outputs until each input of a pair has `total`; add them to the counts of a score.
-
-        Raises OutOfTime.
-        """
+        """Draw outputs until both inputs of a pair have `total`; count them if it has a score."""
         while state.drawn < total:
             size = min(total - state.drawn, MAX_BATCH)
             args = self.session, self.pool, state, size, self.purpose, MAX_KEPT, deadline

@@ -149,10 +149,7 @@ def pytest_pycollect_makeitem(
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark tests of classes and modules whose claim no test audits, so that they fail.
-
-    Not in a run of some ids, nor with ``--lf``.
-    """
+    """Mark tests whose class or module has a claim that no test audits; only in whole runs."""
     marked = any(item.get_closest_marker(MARKER) is not None for item in items)
     # With ids and --lf, some tests of a class or module were not collected.
     is_partial = getattr(config.option, "lf", False) or any("::" in arg for arg in config.args)

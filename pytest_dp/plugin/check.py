@@ -269,10 +269,7 @@ def _one_claim(keywords: dict[str, Any]) -> Claim:
 
 
 class Progress:
-    """A line of text during long audits, on a terminal only, that ends with the audit.
-
-    ``[count[eps=1.0]: 120,000 samples, 4 of 60 s, detects 1.4]``
-    """
+    """A text such as ``120,000 samples, 4 of 60 s, detects 1.4`` on a terminal in long audits."""
 
     def __init__(self, config: pytest.Config, name: str, max_seconds: float) -> None:
         self.name = name

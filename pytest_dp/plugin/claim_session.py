@@ -31,8 +31,7 @@ PLUGIN = "dp_session"
 """The name under which pytest knows the `ClaimSession`."""
 _CLAIMS = "__dp_claims__"
 MAX_SOURCE_LINES = 24
-"""Lines of a claim's source in a failure. More hide what is wrong; fewer leave out the end of a
-claim."""
+"""Lines of a claim's source in a failure. More hide what is wrong; fewer cut the claim."""
 
 _WITHOUT_CONFIDENCE = re.compile(r" \([^()]* confidence\)$")
 
@@ -301,10 +300,7 @@ def _lines_on_uncollected(config: pytest.Config, audited: Collection[Path]) -> l
 def represent(
     error: PytestDPError | InconclusiveWarning, config: pytest.Config, path: Path, line: int
 ) -> ReprExceptionInfo:
-    """Return an error as pytest shows it: the claim's source, the message, and the place.
-
-    The classes survive the way from an xdist worker.
-    """
+    """Return an error as pytest shows it: the claim's source, the message, and the place."""
     from pytest_dp.auditors.session import PrivacyViolation  # it loads NumPy
 
     shown = relative_path(path, config.rootpath)
@@ -359,10 +355,7 @@ def relative_path(path: Path, root: Path) -> str:
 
 
 def decorator_source(path: Path, line: int) -> list[str]:
-    """Return the source lines from a decorator to its function's signature; empty if unreadable.
-
-    One line if no function follows within `MAX_SOURCE_LINES`.
-    """
+    """Return a decorator's lines up to its function's signature, or the first; empty on errors."""
     try:
         after = path.read_text(encoding="utf-8").splitlines()[line - 1 :][:MAX_SOURCE_LINES]
     except (OSError, UnicodeDecodeError):

@@ -177,10 +177,7 @@ class ClaimsFile:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Compare all claims with the file, or write the file; a worker sends its tests instead.
-
-        A run that did not end normally does neither.
-        """
+        """Compare claims with the file, or write it, after a normal end; a worker sends tests."""
         if hasattr(session.config, "workeroutput"):
             session.config.workeroutput[_OUTPUT] = json.dumps(self.tests)
             return

@@ -87,10 +87,7 @@ def audited_entries(
 def fail_weakened_test(
     run: ClaimsFile, item: pytest.Item, report: pytest.TestReport, audits: Sequence[Any]
 ) -> None:
-    """Turn the report of a passed test into a failure if a claim is less than on record.
-
-    Unchanged if there is no readable file. Adds the record of the failure.
-    """
+    """Make the report of a passed test a failure, with a record, if a claim is less than before."""
     recorded = run.entries_on_record
     if recorded is None or item.nodeid not in run.tests:
         return
@@ -143,10 +140,7 @@ def conclude_claims(run: ClaimsFile, session: pytest.Session) -> None:
 
 
 def _compare_claims(run: ClaimsFile) -> None:
-    """Add lines and failures for claims on record, but for claims whose test has failed.
-
-    Raises ClaimsFileError if there is no file, or it cannot be read.
-    """
+    """Add lines and failures for claims whose test has not failed; raise ClaimsFileError."""
     if not run.file.exists():
         raise ClaimsFileError(
             f"There is no {run.file.name} in {run.file.parent}. Write it with pytest "
@@ -166,10 +160,7 @@ def _compare_claims(run: ClaimsFile) -> None:
 
 
 def _update_file(run: ClaimsFile) -> None:
-    """Write the claims of this run into the file, and add lines on the changes.
-
-    Entries that this run cannot know stay. Raises ClaimsFileError.
-    """
+    """Write this run's claims into the file, and add lines on changes; raise ClaimsFileError."""
     recorded = load_entries(run.file)
     entries = update_entries(
         recorded, list(_collected_claims(run, recorded)), _make_is_expected(run)
@@ -225,10 +216,7 @@ def _reason_not_audited(run: ClaimsFile, nodeid: str) -> str:
 
 
 def _make_is_expected(run: ClaimsFile) -> Callable[[str], bool]:
-    """Return a function from an id to whether this run should have found that claim.
-
-    False for all ids if something could not be collected.
-    """
+    """Return a function from an id to whether this run should have found the claim."""
     if run.uncollected:
         return lambda name: False  # noqa: ARG005
     collected = make_is_in_scope(run.config, run.file.parent)

@@ -308,10 +308,7 @@ def parametrize(metafunc: pytest.Metafunc) -> None:
 
 
 def refuse_unaudited(items: Sequence[pytest.Item]) -> None:
-    """Note on a test each marker of its module or class that no test audits, so that it fails.
-
-    Classes that inherit a marker may leave the audit to one of them.
-    """
+    """Note on a test each marker of its module or class that no test audits, so that it fails."""
     first: dict[int, tuple[str, pytest.Item]] = {}
     audited: set[int] = set()
     for item in items:

@@ -95,10 +95,7 @@ class Earlier:
             warn_without_failing(self._item, problem)
 
     def _evidence_of_other_seeds(self, promise: Promise, seed: int) -> Evidence | None:
-        """Return the evidence of runs with other seeds; None unless the run accumulates.
-
-        Of all runs, if these refute the claim.
-        """
+        """Return the evidence of earlier runs (`Store.sum_earlier`); None without accumulation."""
         if self._store is None:
             return None
         code = project_digest(self._item.config.rootpath)
@@ -108,10 +105,7 @@ class Earlier:
         )
 
     def _remembered_pairs(self, promise: Promise) -> list[Pair]:
-        """Return the pair that broke this promise, in a list; empty if none can be read.
-
-        Also empty where an audit is repeated by its seed.
-        """
+        """Return the pair that broke this promise, in a list; empty without it, or with a seed."""
         if self._item.config.getoption("dp_seed", None) is not None:
             return []
         try:
@@ -122,10 +116,7 @@ class Earlier:
             return []
 
     def _keep_pair(self, result: AuditResult) -> None:
-        """Write the pair that broke the claim into pytest's cache; after a pass, remove it.
-
-        A pair with drawn parameters is not kept. Errors give a warning.
-        """
+        """Write the pair that broke the claim, without drawn parameters, or remove it on a pass."""
         example = (result.beyond or result).counterexample
         try:
             file = self._pair_file(result.claim.promise)
@@ -210,10 +201,7 @@ class PassLookup:
         )
 
     def keep(self, record: Record) -> None:
-        """Write the record of a pass for the next run, or remove the file; warn on errors.
-
-        A pass with a violation outside of the declared inputs is not kept.
-        """
+        """Write the record of a pass on all inputs, else remove the file; warn on errors."""
         if not self._about:
             return
         plain = None

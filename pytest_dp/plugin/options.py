@@ -27,8 +27,7 @@ from pytest_dp.claiming.settings import (
 from pytest_dp.plugin.claim_session import claim_session_of, option_or_ini, read_ini
 
 STARTING_SECONDS = 25.0
-"""Seconds in which a cluster has to answer. More: a wrong address is found later; fewer: slow
-clusters fail."""
+"""Seconds in which a cluster has to answer. More: late errors; fewer: slow clusters fail."""
 RETRIED = {"ray_remote_args": {"max_restarts": 3, "max_task_retries": 3}}
 """As Dask does: what a worker that died was doing is done again, so many times."""
 _PACKAGES = {"dask": "distributed", "ray": "ray"}
@@ -36,10 +35,7 @@ _PACKAGES = {"dask": "distributed", "ray": "ray"}
 
 
 def configure(config: pytest.Config) -> None:
-    """Check the options; connect to a cluster, and draw the seed, if they ask for these.
-
-    Raises UsageError for values that are not allowed.
-    """
+    """Check options, connect to the cluster, and draw the seed; raise UsageError for wrong ones."""
     profile = profile_of(config)
     if profile.values:
         claim_session_of(config).profile = profile.name
@@ -192,10 +188,7 @@ def accumulates(config: pytest.Config) -> bool:
 
 
 def audits_only_changed(config: pytest.Config) -> bool:
-    """Return whether claims that passed are audited only after a change; never in CI.
-
-    Also never in a run that accumulates evidence.
-    """
+    """Return whether claims that passed are skipped; never in CI or while evidence adds up."""
     run = _settings_of_run(config)
     never = run.accumulate or in_ci() or profile_of(config).name == "ci"
     return run.changed and not never

@@ -99,10 +99,7 @@ def _annotate_on_github(reporter: pytest.TerminalReporter, records: list[Record]
 
 
 def report_files(config: pytest.Config) -> list[Path]:
-    """Return the files of the reports of this run, absolute; raise UsageError for a folder.
-
-    Also raises UsageError if the ending of a name stands for no format.
-    """
+    """Return the absolute files of reports; raise UsageError for folders and unknown endings."""
     # Absolute, as tests may change the directory.
     files = dict.fromkeys(Path(os.path.abspath(file)) for file in report_paths(config))  # noqa: PTH100
     for file in files:

@@ -36,12 +36,10 @@ from pytest_dp.records.identity import brief, digest_of_text, text_of
 VERSION = 1
 """Given with the format of the file; what a newer one says is not guessed at."""
 RECORDED_EPS = (0.0, 0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0)
-"""Values of eps at which a curve is put on record. More: files are longer; fewer: a curve may
-change between them unseen."""
+"""Values of eps on record for a curve. More: longer files; fewer: changes between are unseen."""
 
 SAME_CURVE = 1e-6
-"""Relative difference of deltas that count as one: those on record have nine digits. Larger: a
-claim is weakened unseen; smaller: rounding counts as a change."""
+"""Relative difference of equal deltas. Larger: weaker claims pass; smaller: rounding counts."""
 
 WEAKER, STRONGER, OTHER = "weaker", "stronger", "not comparable"
 
@@ -98,10 +96,7 @@ def _nine_digits(number: float) -> float:
 
 
 def guarantee_of(promise: Mapping[str, Any]) -> Guarantee | None:
-    """Return the guarantee of an entry's promise; None if only values of a curve are on record.
-
-    Raises ClaimError if the values are no guarantee.
-    """
+    """Return an entry's guarantee; None for a curve. Raises ClaimError for wrong values."""
     if "curve" in promise:
         return None
     try:
@@ -120,10 +115,7 @@ def promise_text(promise: Mapping[str, Any]) -> str:
 
 
 def compare_promises(old: Entry, new: Entry) -> str:
-    """Return the verdict on a new promise against an old one; empty if they promise equally much.
-
-    Raises ClaimError if either is no promise.
-    """
+    """Return the verdict on a new promise; empty if equal. Raises ClaimError for wrong promises."""
     if old == new:
         return ""
     forth, back = _follows(old, new), _follows(new, old)
@@ -316,10 +308,7 @@ def _json_lines(value: Any) -> str:
 
 
 def write_entries(file: Path, entries: Mapping[str, Entry]) -> bool:
-    """Write the file, whole or not at all; return False if it had this content already.
-
-    Raises ClaimsFileError if the file cannot be written.
-    """
+    """Write a changed file and return True, else False; raise ClaimsFileError if this fails."""
     content = entries_text(entries).encode("utf-8")
     try:
         if file.exists() and file.read_bytes() == content:

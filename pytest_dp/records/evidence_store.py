@@ -29,8 +29,7 @@ FOLDER = ".dp"
 MAX_NAME = 100
 """Characters of an id in the name of its file. With more than some 230, file systems refuse it."""
 DIGITS = 6
-"""Of the digest in the name of a file. With fewer, ids that differ in punctuation alone may share
-a file, and one's pass takes the other's pair away."""
+"""Of the digest in a file name. Fewer: ids that differ in punctuation may share a file."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,8 +43,7 @@ _NO_SOURCES = {"build", "dist", "node_modules", "venv"}
 folders and files whose names begin with a dot, caches, metadata of packages and environments."""
 
 MAX_ITEMS = 1_000
-"""Members of a container that are written. More: files are longer; fewer: a digest stands for
-shorter ones."""
+"""Members of a container that are written. More: longer files; fewer: digests in their place."""
 
 
 def identity(promise: Promise, arguments: Arguments, code: str, *more: str) -> str:
@@ -175,10 +174,7 @@ def digest_of_text(text: str) -> str:
 
 
 def text_of(value: Any) -> str:
-    """Return a value as text, equal in every process: by content; functions by their source.
-
-    Only ``<TYPE>`` if the value's own methods raise, which is noted.
-    """
+    """Return a value as text, equal in all processes; ``<TYPE>`` if its methods raise (noted)."""
     try:
         return Canonical().text(value)
     except Exception as error:  # values are the user's objects: anything may happen in them
@@ -251,10 +247,7 @@ class Canonical(Visitor):
 
 
 def _source_of(value: Any) -> str:
-    """Return the source of a function or class without comments and formatting.
-
-    Empty where there is none, or where the code is not the project's.
-    """
+    """Return the source of a function or class of the project, without comments; else ""."""
     try:
         if not is_project_file(inspect.getsourcefile(value) or "<frozen"):
             return ""

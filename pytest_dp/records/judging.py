@@ -233,10 +233,7 @@ def _group_by_fields(entries: Mapping[str, Entry | None]) -> dict[str, list[str]
 
 
 def judge_claim(recorded: Mapping[str, Entry], claim: Collected) -> Judgement | None:
-    """Return the judgement of one claim; None if the claim is not on record and has no entry.
-
-    Raises ClaimError if the promise on record is no promise.
-    """
+    """Return the judgement of a claim; None without any entry. Raises ClaimError for wrong ones."""
     name, new = claim.on_record, claim.entry
     if not name:
         return None if new is None else Judgement(NEW, claim.id, claim)
@@ -305,10 +302,7 @@ def _mark_hidden(entry: Entry, claim: Collected) -> Entry:
 
 
 def failure_message(judgement: Judgement, file: str) -> str:
-    """Return lines on a failing claim: what is wrong, the fields that changed, and what to do.
-
-    `file` is the name of ``dp-claims.json``.
-    """
+    """Return lines on a failing claim: what is wrong, the fields that changed, and what to do."""
     room = " " * len("WeakenedClaim: ")  # which comes before it
     lines = wrap(room + _failure_headline(judgement, file), LINE_WIDTH, **_WHOLE_WORDS)
     lines[0] = lines[0].strip()

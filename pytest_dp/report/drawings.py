@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from pytest_dp.report.record import Record
 
 MIN_GAP = 0.05
-"""Distance of the dot from the claim's curve below which the picture is enlarged. Larger: fewer
-pictures show all rates; smaller: the distance is not seen."""
+"""Distance of the dot from the curve that enlarges a picture. Larger: fewer whole pictures."""
 EXACTNESS = 1e-9
 """Error of a point of a curve. Larger can be seen; smaller takes longer."""
 CURVE_POINTS = 100
@@ -36,8 +35,7 @@ LEFT, RIGHT = 14.0, WIDTH - 10
 BAR_HEIGHT = 78.0
 """Of the highest bar, given by how much of a screen a picture takes."""
 LETTER_WIDTH = 6.5
-"""Width of a letter below a bar. Larger: names that would fit stand in the caption; smaller: names
-run into each other."""
+"""Width of a letter below a bar. Larger: names go to the caption; smaller: names overlap."""
 MARKS = "abcdefghijkl"
 """Letters for bars that are not numbers and whose names do not fit below them."""
 

@@ -132,10 +132,7 @@ def code_quality(records: Sequence[Record], located: Callable[[str], str] = str)
 
 
 def alarming_records(records: Iterable[Record]) -> list[Record]:
-    """Return the records that alarm: no passes, and no violations that a test expects.
-
-    A violation outside the declared inputs has a record of its own.
-    """
+    """Return the records of unexpected failures, and of violations outside the declared inputs."""
     shown = (part for record in records if not record.expected for part in record.parts)
     return [record for record in shown if STATUSES[record.status].level]
 
@@ -208,10 +205,7 @@ FORMATS: dict[str, Callable[[Sequence[Record], Run], str]] = {
 
 
 def format_suffix(file: Path) -> str:
-    """Load the formats of other packages, and return the longest key of `FORMATS` that ends a name.
-
-    Raises ClaimError if there is no such format.
-    """
+    """Load extensions, and return the longest known ending of a name; raise ClaimError if none."""
     load_entry_points()  # which may add formats
     fitting = [known for known in FORMATS if file.name.lower().endswith(known)]
     if not fitting:

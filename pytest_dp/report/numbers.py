@@ -69,10 +69,7 @@ def format_claimed(eps: float) -> str:
 
 @_unknown_for_nan
 def format_lower(eps: float, above: float | None = None) -> str:
-    """Return a lower bound on ε, rounded down to three digits; more digits to read above `above`.
-
-    "0" for 0 or less, "infinity" for infinity.
-    """
+    """Return a lower bound on ε, rounded down to three digits, or to more to exceed `above`."""
     if math.isinf(eps):
         return "infinity"
     value = _as_decimal(eps)
@@ -105,10 +102,7 @@ def format_claim_and_bound(eps: float, bound: float) -> tuple[str, str]:
 
 @_unknown_for_nan
 def format_ratio(value: float, rounding: Rounding = "nearest", digits: int = 3) -> str:
-    """Return a ratio of probabilities: ``7.41``, ``1.0012``, ``4.8e8``, ``infinite``.
-
-    `digits` are significant digits, below 2 of the distance from 1.
-    """
+    """Return a ratio of probabilities, ``7.41`` or ``infinite``; near 1, digits of the excess."""
     if math.isinf(value):
         return "infinite"
     number = _as_decimal(value)

@@ -196,10 +196,7 @@ class Record(Outcome):
         *,
         pictures: bool = False,
     ) -> Self:
-        """Return the record of an audit that ran; `pictures` draws pictures, which takes time.
-
-        A note names an error of drawing.
-        """
+        """Return the record of an audit that ran, with pictures if asked, or a note why not."""
         example, notes = result.counterexample, tuple(map(str, result.notes))
         drawn = None
         if pictures:
@@ -290,10 +287,7 @@ class Record(Outcome):
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Self:
-        """Return the record of the fields that `as_dict` returns.
-
-        Raises KeyError, TypeError or ValueError for other fields.
-        """
+        """Return the record of `as_dict`; raise KeyError, TypeError or ValueError for others."""
         return from_json_value(cls, fields)
 
 

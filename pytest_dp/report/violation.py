@@ -46,8 +46,7 @@ PLAYED = (
 LEAST_SHOWN = 1e-9
 """A p-value below which a failure says "less than": smaller ones tell a reader nothing more."""
 SPARE = 3
-"""Runs more in S on D' with which counts still have to explain a verdict. With fewer, a few runs
-stand beside evidence that does not rest on them; with more, counts are left out that explain it."""
+"""Runs more in S on D' with which counts still explain a verdict. Fewer: counts may mislead."""
 ONE_SIDED = "S comes on D only"
 LOSS_DECIMALS = 9
 """Decimals of a loss that is known; with more, errors of rounding make 1.01 of a loss of 1."""
