@@ -112,7 +112,10 @@ class MembershipRisk:
         return root, math.sqrt(max(mean, 0.0) + spread) - root
 
     def miss_rate(self, threshold: float) -> MissRate:
-        """Count records with R_MS of the threshold or more, and those with R_T below it."""
+        """Count records with an R_MS of the threshold or more, and those with an R_T below it.
+
+        Raises ClaimError without a population.
+        """
         fixed, _, drawn, _ = self._read_both_games()
         high = fixed >= threshold
         return MissRate(int((high & (drawn < threshold)).sum()), int(high.sum()))
