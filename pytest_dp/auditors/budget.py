@@ -178,13 +178,13 @@ class Budget:
     @property
     def seconds_before_limit(self) -> float:
         """Seconds left of `max_seconds`, without overtime; negative afterwards."""
-        return self.max_seconds - self._end.spent()
+        return self.max_seconds - self._end.effort_seconds()
 
     # A violation, from when the claim is refuted
 
     def start_reporting(self) -> None:
         """Set `shown_runs`, `report_deadline` and `deadline` for the report of a refuted claim."""
-        spent, left = self._end.spent(), self.seconds_to_conclude
+        spent, left = self._end.effort_seconds(), self.seconds_to_conclude
         self.shown_runs = max(SHOWN_RUNS, TIMES_SHOWN * self._sampler.runs)
         self.report_deadline = Deadline(min(max(SHOWN_SECONDS, SHOWN_SHARE * spent), left))
         self.deadline = Deadline((1 - CONFIRMING_TIME) * left)

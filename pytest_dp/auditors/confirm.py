@@ -251,7 +251,7 @@ def _refuse_kept_elsewhere(pair: BrokenPair) -> None:
     environment. Processes that all give equal outputs are no evidence.
     """
     sampler = pair.sampler
-    for before in filter(None, (sampler.before_all(), sampler.before_all(forks=True))):
+    for before in filter(None, (sampler.in_first_state(), sampler.in_first_state(forks=True))):
         for item in pair.inputs:
             starts = outputs_before(pair, before, item)
             if len(starts) > 1 and (why := start_dependence(starts, pair.event)):

@@ -61,7 +61,7 @@ class Stopwatch:
     def __init__(self, processes: int = 1) -> None:
         self._processes, self._processor, self._wall = processes, process_seconds(), seconds()
 
-    def spent(self) -> float:
+    def effort_seconds(self) -> float:
         """Return the seconds of effort: see the class."""
         computed = (process_seconds() - self._processor) * self._processes
         return max(computed, self.wall_seconds() / WALL_FACTOR)

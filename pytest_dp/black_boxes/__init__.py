@@ -23,6 +23,8 @@ def dp_command(
 ) -> Program:
     """Return a mechanism that is a program: data to its stdin, its output from stdout.
 
+    Raises ClaimError if an argument is invalid; the program is not started yet.
+
     Parameters
     ----------
     command : sequence of str
@@ -68,7 +70,7 @@ def dp_url(
     """Return a mechanism that is a service: it gets data in a request and answers the output.
 
     Connections are kept, and tried again for ``seconds`` if nobody listens; no request is sent
-    twice.
+    twice. Raises ClaimError if an argument is invalid; the service is not asked yet.
 
     Parameters
     ----------

@@ -40,7 +40,7 @@ def type_in_words(value: Any) -> str:
 
 
 def dropped_part_advice(value: Any) -> str:
-    """Return advice on a part of a dataset that neighbours lack, such as an index; "" if none."""
+    """Return advice on a dataset's part that neighbours lack, such as an index; else ""."""
     data = type_of(value)
     return data.dropped_part_advice(value) if data else ""
 
@@ -319,7 +319,7 @@ class Columns(DataType):
         return {name: data.take_rows(column, positions) for name, (data, column) in rows.items()}
 
     def rebuild(self, example: Any, records: Sequence[Any]) -> Any:
-        """Return a dict of columns like the example's; raise ValueError for other lengths."""
+        """Return a dict of columns like the example's; raise an error if a record does not fit."""
         for record in records:
             if len(record) != len(example):
                 raise ValueError(record)

@@ -35,7 +35,7 @@ def describe_record(record: Any, width: int = 60) -> str:
     return Describer(max(width, 20)).text(record, depth=1)
 
 
-def whole(value: Any, width: int) -> str | None:
+def describe_whole(value: Any, width: int) -> str | None:
     """Return all of a value on one line; None if it needs more than `width` characters."""
     text = describe(value, 10 * width)  # what leaves anything out is about as long as it may be
     return text if len(text) <= width else None

@@ -65,7 +65,7 @@ def columns_of(records: Iterable[Any]) -> dict[Hashable, dict[Hashable, Any]]:
 
 
 def columns_of_records(records: Sequence[Any]) -> Iterator[list[Any]]:
-    """Yield a list of values, `ABSENT` for gaps, for each field that first records have."""
+    """Yield a list of values, `ABSENT` for gaps, for each field of the first `MAX_FIRST`."""
     rows = list(map(fields_of, records))
     for name in dict.fromkeys(chain.from_iterable(rows[:MAX_FIRST])):
         yield [row.get(name, ABSENT) for row in rows]

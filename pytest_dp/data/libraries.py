@@ -285,7 +285,7 @@ class ArrowTable(_Table):
         return rows.take(self.module.array(positions, type=self.module.int64()))
 
     def rebuild(self, example: Any, records: Sequence[Any]) -> Any:
-        """Return a table of the example's schema; raise ValueError for None where none fits."""
+        """Return a table of the example's schema; raise ValueError if a column forbids None."""
         columns = []
         for at, field in enumerate(example.schema):
             cells = [record[at] for record in records]

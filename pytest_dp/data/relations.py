@@ -185,7 +185,7 @@ class OfFunction(Relation):
 
     @property
     def shown_name(self) -> str:
-        """The function's name."""
+        """The function's name; "the function" if it has none."""
         return str(getattr(self.function, "__name__", "the function"))
 
     @property

@@ -78,7 +78,7 @@ class DataType(ABC):
         return [list(cells) for cells in zip(*self.records(value), strict=True)]
 
     def length(self, value: Any) -> int:
-        """Return the number of records."""
+        """Return the number of records of a dataset."""
         return len(value)
 
     def place(self, at: int, inside: str = "") -> str:

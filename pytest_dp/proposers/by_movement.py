@@ -81,7 +81,7 @@ class Clock:
     @property
     def remaining(self) -> float:
         """Seconds that are left; below 0 after an overrun."""
-        return self._seconds - (self._since.spent() if self._since is not None else 0.0)
+        return self._seconds - (self._since.effort_seconds() if self._since is not None else 0.0)
 
     @contextmanager
     def running(self) -> Iterator[None]:

@@ -43,10 +43,10 @@ if TYPE_CHECKING:  # the table and the headline need no inputs, and pytest shows
 def input_lines(example: Counterexample, width: int) -> list[str]:
     """Return lines for D, D' and drawn parameters; if D or D' is long, for what differs."""
     from pytest_dp.data import describe
-    from pytest_dp.data.describing import whole
+    from pytest_dp.data.describing import describe_whole
 
     room = MAX_LINES * (width - len("D' = "))
-    d1, d2 = (whole(data, room) for data in (example.d1, example.d2))
+    d1, d2 = (describe_whole(data, room) for data in (example.d1, example.d2))
     remark = f"({example.difference})" if example.difference else ""
     if d1 is None or d2 is None:
         differing = _change_lines(example, width)
@@ -178,10 +178,10 @@ def _without_fields(idle: Sequence[Any], record: Any) -> Any:
 def _record_text(record: Any, *, partly: bool) -> str:
     """Return a record as text, cut to `MAX_LINES`; `partly`: fields were taken out before."""
     from pytest_dp.data import describe
-    from pytest_dp.data.describing import whole
+    from pytest_dp.data.describing import describe_whole
 
     room = MAX_LINES * LINE_WIDTH
-    text = whole(record, room)
+    text = describe_whole(record, room)
     if type(record) is not dict or (text is not None and not partly):
         return text or describe(record, room)
     shown = [f"{name!r}: {describe(value, LABEL_LENGTH)}" for name, value in record.items()]
@@ -282,18 +282,18 @@ def kept_pair_lines(result: Result) -> list[str]:
 
 def as_source_lines(result: Result) -> list[str]:
     """Return the pair, or inputs to add, as keywords of a claim; empty if too long or given."""
-    from pytest_dp.data.describing import whole
+    from pytest_dp.data.describing import describe_whole
     from pytest_dp.data.python_source import as_source
 
     example, room = result.counterexample, 4 * LINE_WIDTH
     if example is None or result.claim.promise.pairs is not None:
         return []
     if result.outside:
-        more = [as_source(data) or "" for data in result.to_add if whole(data, room)]
+        more = [as_source(data) or "" for data in result.to_add if describe_whole(data, room)]
         line = f"  inputs=[..., {', '.join(more)}]"
         if more and all(more) and len(line) <= room:
             return [*wrap_lines(TO_ADD), line, *wrap_lines(NEVER_GETS)]
-    if whole(example.d1, room) is None or whole(example.d2, room) is None:
+    if describe_whole(example.d1, room) is None or describe_whole(example.d2, room) is None:
         return []  # nor is its source short
     sources = as_source(example.d1), as_source(example.d2)
     line = f"pairs=[({sources[0]}, {sources[1]})]"

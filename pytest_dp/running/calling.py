@@ -247,7 +247,7 @@ class Call:
 
 
 def row_keys(outputs: Any) -> Floats:
-    """Return a number for every row, equal for equal rows; NaN counts as 0."""
+    """Return a weighted sum of each row, NaN as 0; a hash of its text if rows are no numbers."""
     try:
         table = np.asarray(outputs, dtype=np.float64)
     except (TypeError, ValueError):  # of other types, or of several lengths

@@ -271,14 +271,14 @@ class Runner:
                     outputs = draw_per_run(used, dataset.live, chunk.count, sequence, self.idle)
                 else:
                     outputs, noise = draw_row_aligned(used, dataset.live, chunk.count, sequence)
-            seconds, passed = started.spent(), started.wall_seconds()
+            seconds, passed = started.effort_seconds(), started.wall_seconds()
         else:
             with seed_randomness(sequence, call.captured) as generator:
                 before = states(generator, call.captured)
                 started = clocks.Stopwatch()
                 with interruptible(deadline, self.seconds_a_run):
                     outputs = used.draw(dataset.live, chunk.count, generator)
-                seconds, passed = started.spent(), started.wall_seconds()
+                seconds, passed = started.effort_seconds(), started.wall_seconds()
                 untouched = states(generator, call.captured) == before
                 unseeded = untouched and not all_equal(outputs)
         counts = call.made.runs - made, seconds, self.copies

@@ -45,7 +45,7 @@ class OutOfTime(Exception):  # noqa: N818  a way out, not an error
 
 
 class Deadline:
-    """When no more work is begun, and when runs are interrupted, in seconds of effort.
+    """A time after which no work is begun, and a time when runs are interrupted, in effort.
 
     No work is begun `seconds` after the stopwatch was started, which is now by default. A run that
     is under way is interrupted `last` seconds after that start, by default the same. `allowed` are
@@ -63,17 +63,17 @@ class Deadline:
         self.allowed = seconds if allowed is None else allowed
         self._at, self._last = seconds, seconds if last is None else last
 
-    def spent(self) -> float:
+    def effort_seconds(self) -> float:
         """Return the seconds of effort since the stopwatch was started."""
-        return self._watch.spent()
+        return self._watch.effort_seconds()
 
     def remaining(self) -> float:
         """Return the seconds left to begin work; negative once the deadline has passed."""
-        return self._at - self.spent()
+        return self._at - self.effort_seconds()
 
     def seconds_to_interrupt(self) -> float:
         """Return the seconds until a run that is under way is interrupted; may be negative."""
-        return self._last - self.spent()
+        return self._last - self.effort_seconds()
 
     def remaining_times(self) -> tuple[float, float, float]:
         """Return the arguments that make this deadline in another process, by its own clock."""
@@ -184,7 +184,7 @@ def _is_hung(up: TimeUp, deadline: Deadline, seconds_a_run: float | None) -> boo
     unknown.
     """
     usual = seconds_a_run or 0.0
-    stuck = up.watch.spent() - up.runs_done * usual
+    stuck = up.watch.effort_seconds() - up.runs_done * usual
     long = max(min(HUNG_SECONDS, 0.3 * deadline.allowed), 50 * usual)
     return stuck > long and (usual > 0 or not up.runs_done)
 

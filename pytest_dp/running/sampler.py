@@ -93,7 +93,7 @@ class Sampler(Subject):
         Raises OutOfTime if the deadline passes, and errors that copies and the mechanism both
         raise.
         """
-        self.begin()
+        self.fork_origin()
         copied = False
         try:
             on_copy = self._copy(dataset)
@@ -266,7 +266,7 @@ class Sampler(Subject):
         now = clocks.seconds()
         if self.progress is not None and now - self._reported > 0.1:
             self._reported = now
-            self.progress(self.runs, self._started.spent(), self.caught)
+            self.progress(self.runs, self._started.effort_seconds(), self.caught)
 
     def _refuse_other_kind(self, summary: Summary) -> None:
         """Raise ClaimError if calls return arrays of different kinds, such as numbers and texts."""

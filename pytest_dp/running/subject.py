@@ -40,7 +40,7 @@ _FIGURE = re.compile(r"(?<![\w.])\d[\d,.]*(e[-+]?\d+)?( m?s\b)?")
 
 
 class Subject:
-    """A mechanism under audit, with what its trials have shown.
+    """A mechanism under audit, and its trials; a fresh start is a run in its state before all runs.
 
     `runs` counts its runs and those of its copies; `looked` counts further runs that only served a
     check. `replayable` says whether the same random numbers gave the same outputs so far. The
@@ -114,7 +114,7 @@ class Subject:
         """The `Runner` that runs the mechanism from now on."""
         return Runner(self.seed, self._copies, self._idle or frozenset(), self.seconds_a_run)
 
-    def begin(self) -> None:
+    def fork_origin(self) -> None:
         """Fork a process that waits, and later forks others in its state before the first run."""
         self.origin = Origin(self.call)
         if self._first.pristine is self._pristine:
@@ -208,7 +208,7 @@ class Subject:
                 outputs = used.draw(dataset.live, count, runs.rng, restart)
             self.worked |= not all_raised(outputs)
             if used.made is self.call.made:
-                self._count(used.made.runs - made, started.spent(), started.wall_seconds())
+                self._count(used.made.runs - made, started.effort_seconds(), started.wall_seconds())
             else:
                 self.looked += count
             return outputs, bool(runs.used_since(starts))
@@ -318,7 +318,7 @@ class Subject:
         since = self._first.since
         return find_files_written(self.call, self.runner, dataset, deadline, seconds, start, since)
 
-    def before_all(self, *, forks: bool = False) -> Subject | None:
+    def in_first_state(self, *, forks: bool = False) -> Subject | None:
         """Return this mechanism in its state before all audits of the process, for fresh starts.
 
         They run in forks if `forks`, else as copies. None if this audit is the first, or if no
@@ -331,7 +331,7 @@ class Subject:
         return before
 
     def use_first_state(self, *, forks: bool) -> None:
-        """Start afresh from the mechanism's state before all audits, from now on."""
+        """Let fresh starts begin in the state before all audits, in forks if `forks`."""
         self.forks |= forks
         self._pristine, self.origin = self._first.pristine, self._first.origin
         self._as_first = True

@@ -338,7 +338,7 @@ def _load_mechanism(order: JobSpec, deadline: Deadline) -> tuple[Call, Trial]:
 
 @functools.lru_cache(maxsize=1)
 def _load_function(sent: bytes) -> Callable[[Outputs], Any]:
-    """Unpickle the function that measures outputs, unless the last job had the same."""
+    """Unpickle the function of outputs, once for equal jobs; raise CannotShare if that fails."""
     return _unpickle(sent)  # type: ignore[no-any-return]
 
 

@@ -64,7 +64,7 @@ def test_no_more_than_a_few_processes_wait_and_none_is_left(monkeypatch):
     made = [lambda data, rng: sum(data) + rng.laplace() for _ in range(8)]
     for mechanism in made:
         audited = Subject(Call(mechanism, {}), seed=1)
-        audited.begin()
+        audited.fork_origin()
         audited.close()
     assert len(forked) == 8
     assert 0 < sum(map(is_alive, forked)) <= 4
