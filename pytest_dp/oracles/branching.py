@@ -239,9 +239,9 @@ class Branching(Instrument):
         size = request.arguments["size"]
         shape = np.broadcast_shapes(np.shape(low), np.shape(high)) if size is None else size
         shape = self._shape_of(shape)
-        drawn = integer(0, low, high)
-        if size is not None or shape:
-            drawn = as_draw_array(elementwise(integer, np.empty(shape, bool), low, high))
+        if size is None and not shape:
+            return self._in_type_of_answer(request, integer(0, low, high))
+        drawn = as_draw_array(elementwise(integer, np.empty(shape, bool), low, high))
         return self._in_type_of_answer(request, drawn)
 
     def _shape_of(self, size: Any) -> tuple[int, ...]:

@@ -57,7 +57,7 @@ class Earlier:
         self._alpha = settings.alpha
         # If bets on inputs beyond what the claim gives count, it is another claim.
         self._more = ["beyond"] if settings.beyond == "fail" else []
-        self._about, self._started = "", clocks.now().isoformat(timespec="microseconds")
+        self._about, self._started = "", ""
         self._name = item.nodeid if number == 1 else f"{item.nodeid}#{number}"
         self._store: Store | None = None
         if accumulates(item.config) and is_outside(mechanism, dict(claim.arguments.params)):
@@ -100,9 +100,12 @@ class Earlier:
             return None
         code = project_digest(self._item.config.rootpath)
         self._about = identity(promise, self._claim.arguments, code, *self._more)
-        return self._store.sum_earlier(
+        known = self._store.sum_earlier(
             self._name, self._about, numbers.format_seed(seed), self._alpha
         )
+        # After the runs that were read had written their files, so that these come first.
+        self._started = clocks.now().isoformat(timespec="microseconds")
+        return known
 
     def _remembered_pairs(self, promise: Promise) -> list[Pair]:
         """Return the pair that broke this promise, in a list; empty without it, or with a seed."""

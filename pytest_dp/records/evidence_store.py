@@ -43,7 +43,7 @@ class StoredRun:
     seed: str
     """In hexadecimal."""
     started: str
-    """When it started, in ISO 8601: not when it ended, which may depend on what it finds."""
+    """When it had read the evidence of earlier runs, before its first bet, in ISO 8601."""
     samples: int
     log_e_values: tuple[float, ...]
     """As in `Evidence`."""
@@ -64,8 +64,8 @@ class Store:
     def sum_earlier(self, claim: str, identity: str, seed: str, alpha: float) -> Evidence:
         """Return the evidence of runs with other seeds, or of all runs if they refute the claim.
 
-        A repeated seed does not count twice, and no run takes back a refutation. Files that cannot
-        be read are added to `problems`. Without runs, evidence of 0 runs.
+        A repeated seed does not count twice. Files that cannot be read are added to `problems`.
+        Without runs, evidence of 0 runs.
         """
         runs = self._runs_in(self._evidence_folder(claim, identity))
         everything = total_evidence(runs, alpha)
@@ -145,8 +145,8 @@ def file_name(claim: str) -> str:
 def total_evidence(runs: Iterable[StoredRun], alpha: float) -> Evidence:
     """Return the sum of evidence of runs, up to the first that refutes the claim at level `alpha`.
 
-    Runs count in the order in which they started. By Ville's inequality, a product of e-values that
-    has once reached 1 / alpha refutes the claim, though it may fall again.
+    Runs count in the order of `started`. By Ville's inequality, a product of e-values that has once
+    reached 1 / alpha refutes the claim, though it may fall again.
     """
     total = Evidence()
     for run in sorted(runs, key=lambda run: (run.started, run.seed)):
@@ -172,6 +172,7 @@ def _read_run(file: Path) -> StoredRun:
         log_e_values = tuple(map(float, content["log_e_values"]))
         run = StoredRun(**content | {"log_e_values": log_e_values})
         is_sound = all(map(math.isfinite, (*log_e_values, run.samples, run.alpha)))
+        is_sound &= isinstance(run.started, str)
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"it is damaged: {error!r}") from None
     if run.seed != file.stem or not is_sound or not log_e_values:

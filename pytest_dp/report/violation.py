@@ -48,8 +48,8 @@ LEAST_SHOWN = 1e-9
 SPARE = 3
 """Runs more in S on D' with which counts still explain a verdict. Fewer: counts may mislead."""
 ONE_SIDED = "S comes on D only"
-LOSS_DECIMALS = 9
-"""Decimals of a loss that is known; with more, errors of rounding make 1.01 of a loss of 1."""
+LOSS_DIGITS = 9
+"""Digits of a loss that is known; with more, errors of rounding make 1.01 of a loss of 1."""
 NO_RUNS = "No effort was left for fresh runs: raise max_samples or max_seconds to see more."
 
 
@@ -85,7 +85,7 @@ def pass_worth(passed: Result | Record) -> str:
     resolution = math.inf if passed.resolution is None else passed.resolution
     known = passed.estimate
     if known is not None and known.runs:
-        loss = numbers.format_upper(round(resolution, LOSS_DECIMALS))
+        loss = numbers.format_upper(float(f"{resolution:.{LOSS_DIGITS}g}"))
         loss += " times the claim" if passed.parameter == "scale" else ""
         name = "loss" if passed.parameter in ("eps", "scale") else passed.parameter
         return f"{name} {loss}, computed" if known.mode == "exact" else f"{name} at most {loss}"

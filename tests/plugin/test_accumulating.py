@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from datetime import datetime
 
 import pytest
 from projects import QUICK, laplace
@@ -65,6 +66,27 @@ def test_the_same_seed_is_not_counted_twice(stats):
     assert result.ret == 0
     result.stdout.no_fnmatch_line("*counts as well*")
     assert len(files(stats)) == 1
+
+
+MADE_LATE = """
+from datetime import UTC, datetime
+from pathlib import Path
+
+def made():
+    Path("made").write_text(datetime.now(UTC).isoformat())
+    return [([1], [])]
+"""
+
+
+def test_a_run_comes_after_those_that_ended_while_its_pairs_were_made(stats):
+    """Their evidence is read afterwards, so they have to be earlier in the order."""
+    stats.write(
+        "test_stats.py", MADE_LATE, laplace("count", 1.0, FEW.replace("[([1], [])]", "made"))
+    )
+    assert nightly(stats).ret == 0
+    (run,) = Store(stats.root).runs()
+    made = datetime.fromisoformat((stats.root / "made").read_text())
+    assert datetime.fromisoformat(run.started) > made
 
 
 def test_what_cannot_add_up_is_told(stats):

@@ -56,7 +56,7 @@ def told(mechanism, claim):
     result = audit(mechanism, **claim)
     shown = str(result.counterexample)
     text = re.sub(r"[\d.]+ m?s\b", "", "\n".join([str(result), *result.notes, shown]))
-    counts = result.samples, result.pairs, result.screened, result.proposed, result.lower
+    counts = result.samples, result.pairs, result.proposed, result.lower
     return result.verdict, result.strength, counts, result.estimate, result.resolution, text
 
 

@@ -87,6 +87,7 @@ def test_merging_twice_changes_nothing(tmp_path):
         (lambda text: text.replace('"samples"', '"simples"'), "damaged"),
         (lambda text: text.replace('"seed": "0"', '"seed": "5"'), "damaged"),
         (lambda text: text.replace("1.5", "NaN"), "damaged"),
+        (lambda text: text.replace('"2026-01-01T00:00:00"', "null"), "damaged"),
     ],
 )
 def test_a_file_that_makes_no_sense_is_left_out_and_told(tmp_path, damage, told):

@@ -42,6 +42,10 @@ DISCRETE = {
         {(True, True): 0.731 * 251 / 500, (True, False): 0.731 * 249 / 500}
         | {(False, True): 0.269 * 251 / 500, (False, False): 0.269 * 249 / 500},
     ),
+    "many at once": (
+        lambda x, rng: (3 + int(rng.integers(256, size=1)[0])) % 256 < 64,
+        {True: 0.25, False: 0.75},
+    ),
     "one of many": (lambda x, rng: rng.integers(1, 1001) == 7, {True: 0.001, False: 0.999}),
     "os.urandom": (lambda x: os.urandom(1)[0] & 3, evenly(range(4))),
     "a seeded one": (lambda x: np.random.default_rng(4).integers(2), evenly([0, 1])),

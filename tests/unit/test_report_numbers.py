@@ -86,8 +86,9 @@ def test_units_are_the_same_everywhere():
     assert numbers.parameter_text("eps", "1.7") == "eps = 1.7"
     assert numbers.parameter_text("scale", "3.68", ">=") == "loss >= 3.68 times the claim"
     curve = PrivacyProfile(lambda eps: 0.0, name="a curve")
-    assert curve.at_least("3.68") == numbers.parameter_text(curve.parameter, "3.68", ">=")
-    assert curve.equal("3.68") == numbers.parameter_text(curve.parameter, "3.68")
+    for sign in (">=", "="):
+        text = numbers.parameter_text(curve.parameter, "3.68", sign)
+        assert curve.write_comparison(sign, "3.68") == text
 
 
 LARGE = replace(

@@ -73,6 +73,8 @@ def test_what_was_found_stands_in_a_few_words():
     for given, said in [
         ({"estimate": known, "resolution": 1 + 4e-15}, "loss at most 1.00"),
         ({"estimate": known, "resolution": 1.0001}, "loss at most 1.01"),
+        ({"estimate": known, "resolution": 3.846e-10}, "loss at most 3.85e-10"),
+        ({"estimate": known, "resolution": 9.990007e-07}, "loss at most 1.00e-06"),
         (
             {"estimate": known, "resolution": 0.9, "parameter": "scale"},
             "loss at most 0.900 times the claim",

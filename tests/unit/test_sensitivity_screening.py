@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from itertools import islice
 
@@ -21,7 +20,6 @@ from pytest_dp.pairs.examples import Examples
 from pytest_dp.pairs.pair_strategies import EditedPairs
 from pytest_dp.pairs.screening import BATCH_PAIRS, Screening, draw_parts
 from pytest_dp.proposers import widen_source
-from pytest_dp.proposers.by_movement import MAX_OPENED, WANTED_PAIRS
 from pytest_dp.running.calling import prepare
 
 FRAME = pd.DataFrame({"age": [18, 40, 40], "region": ["n", "s", None], "pay": [1.5, 2, np.nan]})
@@ -135,22 +133,7 @@ def only_drawn_by_itself(records, rng):
 def test_a_result_says_why_no_pair_was_screened():
     claim = {"eps": 1.0, "neighbors": "add_remove_one", "inputs": [[1, 2]]}
     result = audit(only_drawn_by_itself, **claim, seed=1, n_jobs=1, max_samples=400)
-    assert result.screened == 0
     assert any("no pair was run without noise, as " in note for note in result.notes)
-
-
-def exact_length(records, rng):
-    return len(records), rng.laplace(scale=1.0)
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("_by_samples", "_verdict_only")
-def test_an_infinite_movement_is_told_in_a_result():
-    claim = {"eps": 1.0, "neighbors": "add_remove_one", "inputs": [[1, 2]]}
-    result = audit(exact_length, **claim, seed=1, n_jobs=1)
-    assert result.violated
-    assert math.isinf(result.largest_movement)
-    assert result.to_dict()["largest_movement"] is None  # as JSON has no infinity
 
 
 def noisy_count(records, rng):
@@ -158,23 +141,14 @@ def noisy_count(records, rng):
 
 
 @pytest.mark.slow
-def test_a_pass_counts_its_pairs():
-    claim = {"eps": 1.0, "neighbors": "add_remove_one", "inputs": [list(range(12))]}
-    result = audit(noisy_count, **claim, seed=1, n_jobs=1, max_samples=20_000)
-    assert result.strength == "aligned"
-    assert WANTED_PAIRS <= result.screened <= WANTED_PAIRS + MAX_OPENED
-    assert result.largest_movement == pytest.approx(1.0)
-
-
-@pytest.mark.slow
 def test_a_pass_on_too_few_screened_pairs_does_not_rest_on_them(monkeypatch):
     screen = Screening.screen
     few = lambda self, pairs, _, **more: screen(self, pairs, 50, **more)  # noqa: E731
-    monkeypatch.setattr(Screening, "screen", few)
     claim = {"eps": 1.0, "neighbors": "add_remove_one", "inputs": [list(range(12))]}
-    result = audit(noisy_count, **claim, seed=1, n_jobs=1, max_samples=20_000)
-    assert result.screened < WANTED_PAIRS
-    assert result.strength not in ("exact", "aligned")
+    settings = {"seed": 1, "n_jobs": 1, "max_samples": 20_000}
+    assert audit(noisy_count, **claim, **settings).strength == "aligned"
+    monkeypatch.setattr(Screening, "screen", few)
+    assert audit(noisy_count, **claim, **settings).strength not in ("exact", "aligned")
 
 
 def scale_falls(answers, rng):
