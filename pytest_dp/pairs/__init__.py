@@ -41,12 +41,11 @@ def make_pair_source(
 ) -> PairSource:
     """Return the source of an audit's pairs (D, D'), from a claim that `resolve_promise` resolved.
 
-    Pairs `known` to have broken the claim come first, if they have the claim's parameters; then
-    given pairs; then further pairs of the inputs. Equal seeds draw equal pairs. `written` is how
-    errors name the inputs: ``"inputs='tests.dp_inputs:records'"``. Appends to `notes` which pairs
-    are tried, if not all are. Strategies draw the numbers and texts of `constants` where they allow
-    them. `beyond` is whether pairs outside of the claim are proposed. Raises ClaimError if the
-    inputs are no neighbours, or give no pair.
+    Pairs `known` to have broken the claim come first, if they have its parameters; then given
+    pairs; then further pairs of the inputs. Equal seeds draw equal pairs. `written` is how errors
+    name the inputs: ``"inputs='tests.dp_inputs:records'"``. Appends to `notes` which pairs are
+    tried, if not all are. Strategies draw `constants` too. `beyond` is whether pairs outside of the
+    claim are proposed. Raises ClaimError if inputs are no neighbours, or give no pair.
     """
     promise, params = claim.promise, claim.arguments.drawn
     known = [pair for pair in known if pair.params.keys() == params.keys()]

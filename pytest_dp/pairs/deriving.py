@@ -71,12 +71,11 @@ def derive_pairs(examples: Sequence[Any], relation: OfRecords) -> Derived:
 
     The smallest and largest records come first, and pairs outside of the claim last. If no pair is
     inside, as for one example under "replace_one", neighbours count as examples too, unless D'
-    repeats an id or mixes examples. If that gives no pair either, D and D' are an example without
-    one record and without another one.
+    repeats an id or mixes examples; if that gives none, D and D' each leave out one record.
 
     Of an example of over `LARGE_ROWS` rows, some rows stand for all. If records may be added or
-    removed, pairs hold these rows only; under other relations, pairs keep the other rows unchanged.
-    Raises ClaimError if the examples do not fit the relation, or give no pair inside the claim.
+    removed, pairs hold these rows only; else all others stay as they are. Raises ClaimError if the
+    examples do not fit the relation, or give no pair inside the claim.
     """
     if not examples:
         raise _no_examples_error(examples)

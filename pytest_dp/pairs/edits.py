@@ -128,8 +128,7 @@ class Edits:
     """Random edits of the choices that made a value; each method yields edited choices, maybe none.
 
     The donor is another value of the strategy, which gives records. With `units`, members (records)
-    that agree in a choice, such as rows of a user, are edited together. Where a choice may hold the
-    number of records, a version with that number adapted comes first. The strategy may reject
+    that agree in a choice, such as rows of a user, are edited together. The strategy may reject
     edits.
     """
 
@@ -257,8 +256,8 @@ class Edits:
     ) -> Iterator[Choices]:
         """Yield the choices without the members that are `gone`, with `new` ones at positions.
 
-        There are `more` members than before. Where a choice may hold their number, as a length that
-        is drawn first, the choices with that number changed come first.
+        There are `more` members than before. If a choice before them holds their number, the
+        choices with that number changed come first.
         """
         left = {at for member in gone for start, end in member for at in range(start, end)}
         count = next(

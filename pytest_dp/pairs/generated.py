@@ -180,10 +180,10 @@ def _size(data: Any) -> int:
 def order_pairs(pairs: Sequence[Pair], *, any_params: bool = False) -> list[Pair]:
     """Return all pairs, each once, with up to `MAX_CORNERS` corner cases first.
 
-    Cases are: an empty dataset, one record, all records equal; and of the records in which D and D'
-    differ, by column: NaN, infinities, the smallest and the largest number, and each of a few
-    values. Parameters count as columns. Each case is shown by the smallest pair. With `any_params`,
-    each D and D' is a case, whatever the parameters, and all of them come first.
+    Cases are: an empty dataset, one record, all records equal; and in records that only D or D'
+    has, by column: NaN, infinities, both extremes, and each of a few values. Parameters count as
+    columns. The smallest pair shows a case. With `any_params`, each D and D' is a case, and all
+    come first.
     """
     cases: dict[Hashable, Pair] = {}
     columns: dict[Hashable, dict[Hashable, tuple[Any, Pair]]] = {}

@@ -119,9 +119,9 @@ def choose_rows(dataset: Any, unit: Any = None) -> list[int]:
     """Return the rising positions of about `KEPT_ROWS` rows that stand for all rows of a dataset.
 
     Up to half hold the extremes of a column or one of its few values; the others are random, with a
-    fixed seed. At most `MAX_LOOKED` random rows are read, and `MAX_COLUMNS` columns. With a `unit`,
-    all rows of the largest unit, of the smallest one, and of units that own such rows are chosen
-    instead. Raises ClaimError if a row has no owner.
+    fixed seed. `MAX_LOOKED` random rows and `MAX_COLUMNS` columns are read. With a `unit`, rows of
+    whole units are chosen: the largest, the smallest, and owners of such rows. Raises ClaimError if
+    a row has no owner.
     """
     data = type_of(dataset)
     assert data is not None

@@ -163,8 +163,8 @@ class Movements:
     ) -> Movement:
         """Return the movement of numbers that have noise, by the loss of shifting the draws.
 
-        `moved` is how far each number moves, `answer` the largest of these; `laws` is the loss of
-        choices with other weights. The loss is infinite if no shifts of draws explain the move.
+        `moved` is how far each number moves, `answer` the farthest; `laws` is the loss of other
+        weights of choices. The loss is infinite if no shifts of draws explain the move.
         """
         times, weakest = _noise_ratio(one, other)
         loss, explained = _loss_of_shifts(moved, noise, one)

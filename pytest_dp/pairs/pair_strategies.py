@@ -173,10 +173,9 @@ def edit_into_pairs(
 ) -> list[list[DrawnValue]]:
     """Return, for each two `given` values of a strategy, pairs of the first and its neighbours.
 
-    Neighbours are made by `EDITS` random edits of the first value's choices, which may take parts
-    of the second value; they are kept if the strategy yields them. Groups of k records take k
-    rounds of edits. Under a predicate, or without choices, the two values are a pair too if they
-    are neighbours. A list may be empty.
+    Random edits of the first value's choices, with parts of the second, make neighbours; those that
+    the strategy yields are kept. Groups of k records take k rounds of edits. Under a predicate, or
+    without choices, the two values may be a pair too. A list may be empty.
     """
     single, steps, units = relation, 1, isinstance(relation, Predicate)
     if isinstance(relation, OfRecords):

@@ -86,11 +86,10 @@ class Screening:
     ) -> tuple[int, list[Moved]]:
         """Run the mechanism on up to `most` pairs; return how many ran, and the largest moves.
 
-        Of each kind of movement, the pair with the largest one counts; at most `MAX_REFINED` are
-        returned. With `twice`, all pairs are run at two points, which shows noise whose size draws
-        do not tell; else only the largest are. Ends early, and sets `note`, `cut_off` or
-        `has_enough`: if the answer moves by more than `enough` on one of the first pairs, if none
-        of these can be run, if user code fails, and if time is up for runs or for making pairs.
+        These are the largest of each kind, at most `MAX_REFINED`. With `twice`, all pairs run at
+        two points, which shows noise whose size draws do not tell; else only the largest do. Ends
+        early, and sets `note`, `cut_off` or `has_enough`, if the answer moves by more than
+        `enough`, if none of the first pairs can be run, if user code fails, or if time is up.
         """
         best: dict[Any, Moved] = {}
         done = tried = 0

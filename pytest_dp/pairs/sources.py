@@ -162,11 +162,11 @@ class Screener:
 class PairSource:
     """Pairs of neighbouring inputs: those that the claim gives first, then proposed ones in turn.
 
-    At least one is given. `generated` made the pairs, if they were drawn from a strategy: it can
-    change and shrink them. `bounds` says which inputs are inside the claim. `notes` returns notes
-    on searches, for people. `following` are further pairs of examples, which one of the proposers
-    reads too. `screener` runs many pairs without noise. Of large examples, `examples` are the rows
-    that searches begin with, and `wholes` pairs of the large ones.
+    At least one is given. `generated` made the pairs, if a strategy did, and can change and shrink
+    them. `bounds` says which inputs are inside the claim. `notes` returns notes on searches.
+    `following` are further pairs of examples, which a proposer reads too. `screener` runs many
+    pairs without noise. Of large examples, `examples` are the rows that searches begin with, and
+    `wholes` pairs of all rows.
     """
 
     def __init__(

@@ -59,9 +59,8 @@ class Target:
 def targets_of(data: Any, records: Any) -> list[Target]:
     """Return the records that membership games of a claim are about, in its order, each once.
 
-    `records` are positions (whole numbers), records themselves, or `riskiest`. Raises ClaimError if
-    the data is no dataset of two records or more, if a record is not in it, or for too many
-    records.
+    `records` are positions, records, or `riskiest`. Raises ClaimError if the data is no dataset of
+    two records or more, if it has no such record, and for more than `MAX_TARGETS`.
     """
     kind = type_of(data)
     if kind is None or kind_of(data) is None or kind.length(data) < 2:
@@ -89,10 +88,7 @@ def targets_of(data: Any, records: Any) -> list[Target]:
 
 
 def _position(wanted: Any, every: Sequence[Any]) -> int:
-    """Return the position of a record, given as a position or as itself.
-
-    Raises ClaimError if the data has no such record.
-    """
+    """Return the position of a record, given as such or itself; ClaimError if there is none."""
     if isinstance(wanted, Integral) and not isinstance(wanted, bool):
         at = int(wanted)
         if -len(every) <= at < len(every):
@@ -117,9 +113,8 @@ def _position(wanted: Any, every: Sequence[Any]) -> int:
 def riskiest_of(data: Any, count: int) -> list[int]:
     """Return positions of the `count` records that look most at risk, the most isolated first.
 
-    A heuristic: by the mean distance to the closest other records, in standard deviations of each
-    column. Other values than numbers count as far apart where they are rare. Raises ClaimError if
-    the records have no columns.
+    Isolation is the mean distance to the closest other records, in standard deviations of each
+    column; values other than numbers are far if rare. Raises ClaimError if records have no columns.
     """
     cells = cells_of(data)
     if cells is None:
@@ -148,23 +143,11 @@ def riskiest_of(data: Any, count: int) -> list[int]:
 
 
 class Canaries:
-    """Records to be added to a dataset, and the datasets that hold some of them.
+    """Canaries, records that may be added to a dataset, and the datasets that hold some of them.
 
-    `dataset` has the canaries alone.
-
-    Parameters
-    ----------
-    base : dataset
-        What is there in any case.
-    wanted : int, sequence or strategy
-        As of `pytest_dp.claiming.method_settings.OneRun`.
-    seed : int
-        Of what is drawn.
-
-    Raises
-    ------
-    ClaimError
-        If the input is no dataset, cannot hold the records, or if too few can be made of it.
+    `dataset` has the canaries alone, `base` none. `wanted` says which ones to make, as in
+    `pytest_dp.claiming.method_settings.OneRun`. Raises ClaimError if `base` is no dataset or cannot
+    hold the canaries, or if too few can be made of it.
     """
 
     def __init__(self, base: Any, wanted: Any, seed: int) -> None:
