@@ -60,9 +60,9 @@ PLAIN_HEADS: dict[Any, Head] = {
 
 
 def open_container(container: Any) -> tuple[Head, Sequence[Any]] | None:
-    """Return the head and the elements of a container; a single element may stand for it.
+    """Return the head and the elements of a container.
 
-    None for an object that is no container, and, with the error noted, for one whose code raises.
+    None for an object that is no container and, noting the error, for one whose code raises.
     """
     if type(container) in PLAIN_HEADS:
         return PLAIN_HEADS[type(container)], container

@@ -344,7 +344,7 @@ def one_of(table: Table, rows: Sequence[int], outcomes: WholeOutputs) -> OneOf:
 
 
 def _contexts(about: list[Feature], table: Table, on_d: Bools, rank: Rank) -> list[Condition]:
-    """Return at most `MAX_CONTEXTS` conditions on lengths and counts, the most telling first."""
+    """Return at most `MAX_CONTEXTS` conditions on lengths and counts, by falling rank."""
     contexts: list[tuple[float, Condition]] = []
     for feature in about:
         if feature.kind not in ("count", "len"):

@@ -30,10 +30,10 @@ Column = tuple[Floats, Ints]
 
 
 MAX_KEYS = 16
-"""Keys of which the presence is a feature. More learn noise by heart; fewer miss the telling
-one."""
+"""Keys of which the presence is a feature. More learn noise by heart; fewer miss the one that
+leaks."""
 MAX_FORMS = 64
-"""Types and lengths that are features. More learn noise by heart; fewer miss the telling one."""
+"""Types and lengths that are features. More learn noise by heart; fewer miss the one that leaks."""
 
 Form = tuple[Aspect, ...]
 

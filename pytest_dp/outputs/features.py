@@ -23,7 +23,7 @@ MAX_PLACES = 64
 """Places of an output that are all used. More learn noise by heart; fewer: places are chosen by
 chance."""
 MIN_PLACES = 32
-"""Places that are chosen, at least. More learn noise by heart; fewer miss the telling one."""
+"""Places that are chosen, at least. More learn noise by heart; fewer miss the one that leaks."""
 MIN_LEADING = 16
 """Outputs on either input that are compared, at least. Fewer: chance decides."""
 ROUNDING = 1e-9
@@ -65,7 +65,7 @@ class Places:
 
 
 def choose_places(table: Table, on_d: Bools | None, paired: int, at_least: int = 0) -> Places:
-    """Return all places of outputs, or the most telling ones if there are very many.
+    """Return all places of outputs; of very many, those that separate the inputs most.
 
     `on_d` says which outputs are on D; None gives all places. The first `paired` outputs on either
     input share their random numbers in order. Of more than `MAX_PLACES` places (`MIN_PLACES` with
@@ -324,7 +324,7 @@ def _elements_text(table: Table) -> str:
 def _differences(table: Table, on_d: Bools | None, places: Places) -> list[Feature]:
     """Return features for differences of neighbouring numbers in flat outputs.
 
-    At most `MAX_FEATURES`, the most telling, or `MAX_PAIRED` if only some places are chosen.
+    The `MAX_FEATURES` that separate the inputs most, or `MAX_PAIRED` if places were chosen.
     """
     is_number, position = table.codes == NUMBER, table.positions
     both = is_number[1:] & is_number[:-1] & (position[1:] > 0)

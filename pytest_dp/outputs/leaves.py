@@ -119,7 +119,7 @@ def _shorten(number: re.Match[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A column of names, stored as the few different names and the index of each item's name."""
+    """A column of names, as the few different names and an index of the name of each item."""
 
     names: tuple[Hashable, ...]
     """The different names."""

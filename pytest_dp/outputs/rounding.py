@@ -60,7 +60,7 @@ EXACT = Tolerance()
 
 
 def feature_tolerance(feature: Feature, table: Table) -> Tolerance:
-    """Return the rounding tolerance of a feature's values; `EXACT` if they are exact."""
+    """Return the rounding tolerance of a feature's values; `EXACT` for exact values."""
     parts = feature.operands(table)
     if parts is None:
         return EXACT
@@ -69,7 +69,7 @@ def feature_tolerance(feature: Feature, table: Table) -> Tolerance:
 
 
 def tolerance_of_numbers(numbers: Floats, *made_of: Floats) -> Tolerance:
-    """Return the rounding tolerance of numbers, given arrays of the numbers they come from.
+    """Return the rounding tolerance of numbers, given arrays of their operands.
 
     `EXACT` for whole numbers, for fewer than two finite ones, and if all are 0.
     """

@@ -147,7 +147,7 @@ class Table:
         return numbers, codes
 
     def number_types(self, place: str) -> Ints:
-        """Return the index in `types.names` of the type of each number at a place; 0 for none."""
+        """Return the index in `types.names` of each number's type at a place, (n,); else 0."""
         types = np.zeros(len(self), np.int64)
         rows, leaves = self.find_leaves(place)
         types[rows] = self.types.which[leaves]

@@ -93,11 +93,11 @@ class UserFunction:
 def user_features(
     function: Callable[[Any], Any], table: Table, labels: Sequence[str] = ()
 ) -> list[Feature]:
-    """Call a function for each output, and return a feature for each number that it returns.
+    """Call a function for each output, and return a feature for each of its numbers.
 
     `labels` are the texts of the features. Empty if all runs raised. Raises ClaimError if the
     function raises, or does not return equally many numbers for every output. The features' columns
-    call it for other tables, and raise ClaimError too.
+    call the function for other tables, and raise ClaimError too.
     """
     rows = _rows_without_exceptions(table)
     if not rows:
@@ -135,9 +135,9 @@ def _rows_without_exceptions(table: Table) -> list[int]:
 def _call_on_output(
     function: Callable[[Any], Any], output: Any
 ) -> tuple[int | None, Sequence[Any]]:
-    """Call a function on an output; return how many numbers it returns, and the numbers.
+    """Call a function on an output; return the count of its numbers, and the numbers.
 
-    None in place of 1 for a single number. Raises ClaimError if the function raises, or returns
+    The count is None for a single number. Raises ClaimError if the function raises, or returns
     anything but numbers.
     """
     try:
@@ -289,7 +289,7 @@ def target_record(without: Any, record: dict[Hashable, Any], seed: int) -> Targe
 
 
 def _deviation(column: Any, value: Any) -> float:
-    """Return the standard deviation of a column, or 1.0 if it is 0; NaN unless of numbers."""
+    """Return the standard deviation of a column, 1.0 in place of 0; NaN unless of numbers."""
     if column.dtype == object or isinstance(value, str):
         return np.nan
     return float(np.nanstd(column)) or 1.0

@@ -31,15 +31,15 @@ from pytest_dp.outputs.raised import Raised
 from pytest_dp.outputs.table import Table
 
 MAX_CHARACTERS = 32
-"""First characters of a text that are features. More learn noise by heart; fewer miss the telling
-one."""
+"""First characters of a text that are features. More learn noise by heart; fewer miss some that
+leak."""
 MAX_WORDS = 64
-"""Words of a kind, or categories, that are features. More learn noise by heart; fewer miss the
-telling one."""
+"""Words of a kind, or categories, that are features. More learn noise by heart; fewer miss some
+that leak."""
 SAMPLED_TEXTS = 2_000
 """Texts by which features are chosen. More take longer; fewer miss rare ones."""
 MAX_NUMBERS = 6
-"""Numbers in a text that are features. More learn noise by heart; fewer miss the telling one."""
+"""Numbers in a text that are features. More learn noise by heart; fewer miss the one that leaks."""
 MIN_SHARE = 0.01
 """Share of the outputs with a word or beginning. Larger misses rare ones; smaller learns noise by
 heart."""
@@ -153,7 +153,7 @@ _Wanted = list[tuple[str, Any]]
 
 
 def _readings_of_integers(_: list[int]) -> _Wanted:
-    """Return kinds and arguments of readings of whole numbers too large for floats."""
+    """Return readings of whole numbers too large for floats, as kinds and arguments."""
     return [("float", 0), *(("modulo", modulus) for modulus in (2, 10, 1_000, 2**32))]
 
 
@@ -163,7 +163,7 @@ def _readings_of_kinds(kinds: list[str]) -> _Wanted:
 
 
 def readings_of_texts(texts: list[str]) -> _Wanted:
-    """Return kinds, keys of `READERS`, and arguments of readings of texts like these."""
+    """Return readings for a sample of texts, as kinds (keys of `READERS`) and arguments."""
     wanted: _Wanted = []
     longest = max(map(len, texts))
     if min(map(len, texts)) < longest:

@@ -190,11 +190,11 @@ class EventTest:
         return math.ceil(runs) if runs <= limit else None
 
     def resolution(self, counts: Counts, alpha: float, c: float | None = None) -> float:
-        """Return the smallest parameter that so many runs show, with 95 % power (approximate).
+        """Return the smallest parameter that these runs show with 95 % power (approximate).
 
         The event shows `attained` of the loss; its likelier side has the counted frequency, at most
-        one half. With `c`, the rarer side has probability `c`, the likelier one that of Laplace
-        noise. Infinite beyond the largest loss that is tried.
+        one half. With `c`, the rarer side has probability `c`, the likelier one follows from
+        Laplace noise. Infinite beyond the largest loss that is tried.
         """
         half = min(counts.c1 / counts.n1, 0.5)
 
