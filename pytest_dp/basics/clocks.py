@@ -51,11 +51,10 @@ def add_process_seconds(seconds: float) -> None:
 
 
 class Stopwatch:
-    """A stopwatch of the effort since it was made.
+    """A stopwatch of the effort since it was made, in seconds.
 
-    Effort is the processor seconds, or a quarter of the seconds that have passed if that is more,
-    so that code that waits has an end, too. The processor seconds count once for each of
-    `processes` that work at the same time.
+    Effort is the processor seconds, once for each of `processes` that work at the same time; or a
+    quarter of the seconds that have passed, if that is more, so that code that waits ends, too.
     """
 
     def __init__(self, processes: int = 1) -> None:

@@ -95,10 +95,7 @@ def select_rows(dataset: Any, positions: Sequence[int]) -> Any:
 
 
 def join_key(dataset: Any) -> str:
-    """Return a text, equal for datasets of one kind whose rows join without a conversion.
-
-    It is empty for a dataset without records. Raises ClaimError if the object is no dataset.
-    """
+    """Return a text, equal if rows of datasets of a kind join unconverted; "" without records."""
     data = _type_of_dataset(dataset)
     return data.content(dataset) if data.length(dataset) else ""
 

@@ -151,10 +151,7 @@ class SourceWriter(Visitor):
     kinds = ((Neighbors, neighbors),)
 
     def _by_repr(self, value: Any, module: str) -> str:
-        """Return the repr of an object as an expression, with the module ahead of it.
-
-        Raises NoSource if the repr leaves its time zone out.
-        """
+        """Return an object's repr with its module; raise NoSource if its time zone is missing."""
         text = "NA" if repr(value) == "<NA>" else repr(value)  # of pandas
         zone = getattr(value, "tzinfo", None)
         if module == "builtins":

@@ -256,10 +256,7 @@ class OfRecords(Relation):
 
 
 def _extend_keys(move: UnitChange, out: Keys, into: Keys) -> tuple[Keys, Keys]:
-    """Return the keys of the units that left and came in, extended by those of one more change.
-
-    A unit with other rows of its own counts as one that left.
-    """
+    """Return the keys of units that left or changed, and that came in, after one more change."""
     left, came = move.left, move.came
     if left and came and left.key == came.key:  # other rows of its own
         return (*out, left.key), into

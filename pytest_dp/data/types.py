@@ -99,23 +99,14 @@ class DataType(ABC):
 
     @abstractmethod
     def rebuild(self, example: Any, records: Sequence[Any]) -> Any:
-        """Return a dataset of the example's type with other records, which may get converted.
-
-        Raises any exception if a record does not fit.
-        """
+        """Return a dataset like the example with other records; raise an error if one is unfit."""
 
     @abstractmethod
     def missing_record(self, example: Any) -> Any:
-        """Return a record of missing values, in the form of `records`.
-
-        If the type has no missing values, it raises any exception, with a reason as its text.
-        """
+        """Return a record of missing values; raise an error, with a reason, if there are none."""
 
     def source(self, value: Any, writer: Writer) -> str:
-        """Return an expression that makes the same dataset; it may be wrong, as it is checked.
-
-        If there is none, it raises any exception.
-        """
+        """Return an expression of the dataset, to be checked; raise an error if there is none."""
         raise NotImplementedError
 
 

@@ -184,10 +184,7 @@ class Members:
     def addable(
         self, rounds: Sequence[Sequence[Member]], new: Sequence[Member]
     ) -> Sequence[Member]:
-        """Return the members of `new` that may be added to a dataset with the members in `rounds`.
-
-        A set cannot hold a record twice, nor a dataset one unit.
-        """
+        """Return the `new` members that may be added: no record twice in a set, no unit twice."""
         if not self.pool.unique and self._unit is None:
             return new
         held = {member.key for members in rounds for member in members}

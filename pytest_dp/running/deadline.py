@@ -45,11 +45,11 @@ class OutOfTime(Exception):  # noqa: N818  a way out, not an error
 
 
 class Deadline:
-    """A time after which no work is begun, and a time when runs are interrupted, in effort.
+    """A time after which no work is begun, and a time when runs are interrupted.
 
-    No work is begun `seconds` after the stopwatch was started, which is now by default. A run that
-    is under way is interrupted `last` seconds after that start, by default the same. `allowed` are
-    the seconds that the work was given in all, if it started earlier.
+    In seconds of effort: no work is begun `seconds` after the stopwatch was started, which is now
+    by default. Runs are interrupted `last` seconds after that start, by default the same. `allowed`
+    are the seconds that the work was given in all, if it started earlier.
     """
 
     def __init__(

@@ -121,10 +121,7 @@ class Request:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """All arguments by their names, with defaults.
-
-        Raises TypeError if the method does not take them.
-        """
+        """All arguments by their names, with defaults; TypeError if the method takes others."""
         bound = _signature(self.source.kind, self.method).bind(*self.args, **self.keywords)
         bound.apply_defaults()
         return bound.arguments
