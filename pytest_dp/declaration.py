@@ -198,11 +198,9 @@ def replace_special(
 
 
 DECLARED: dict[str, tuple[Any, list[tuple[Declaration, str, Any]]]] = {}
-"""By module, what was declared when it was imported last: its spec, and each declaration with the
-name of its mechanism and a weak reference to it (or the mechanism). By this, pytest finds claims
-that were declared and then lost; nothing else reads it. A module that is imported adds a handful of
-entries once; what is declared later, while functions run, adds none.
-"""
+"""By module, its spec, and the declarations of its last import: each with the name of its mechanism
+and a weak reference to the mechanism (or the mechanism). By this, pytest finds claims that were
+declared and then lost. Declarations after the import add none."""
 
 
 def _site(
@@ -246,7 +244,7 @@ def _remember(declaration: Declaration, mechanism: object, module: dict[str, Any
 def record_claim(keywords: dict[str, Any]) -> Callable[[F], F]:
     """Return a decorator that records a claim of these keywords on a mechanism.
 
-    The decorator returns the mechanism. It raises ClaimError if the mechanism takes no attributes.
+    It returns the mechanism, and raises ClaimError for one that takes no attributes.
     """
 
     def record(mechanism: F) -> F:

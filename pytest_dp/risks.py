@@ -291,10 +291,7 @@ class _Drawing:
 
 
 def _without_targets(population: Any, data: Any, targets: Sequence[Target]) -> Any:
-    """Return the population without the target records.
-
-    Raises ClaimError if it is no dataset of the data's type, or if nothing is left.
-    """
+    """Return the population without targets; raise ClaimError for another type or an empty rest."""
     kind, own = type_of(population), type_of(data)
     if kind is None or kind is not own or kind.detail(population) != kind.detail(data):
         raise invalid("population", population, "Allowed: a dataset of the type of data=.")

@@ -246,10 +246,7 @@ def _promises_of_part(mechanism: Any, claimed: Promise) -> list[Guarantee]:
 
 
 def _part_covers_whole(part: Promise, whole: Promise) -> bool:
-    """Return whether a part's promise holds for all neighbours of the whole.
-
-    Sources of inputs that are looked up later have to be equal.
-    """
+    """Return whether a part's promise holds for the whole's neighbours; equal sources do."""
     if whole.relation:
         return part.relation is not None and part.relation.covers(whole.relation)
     if isinstance(whole.pairs, tuple) and part.relation:  # it promises no more than these pairs
@@ -297,10 +294,7 @@ def variants(given: Mapping[str, Any]) -> list[tuple[Arguments, str]]:
 
 
 def _fixed_and_drawn(given: Mapping[str, Any]) -> tuple[dict[str, list[Any]], dict[str, Any]]:
-    """Return the ``params`` with lists of values, and those with a strategy, by name.
-
-    Raises ClaimError if a strategy gives the parameter that carries the promise.
-    """
+    """Return ``params`` with lists, and with strategies; raise ClaimError if one is the promise."""
     choices: dict[str, list[Any]] = dict(given.get("params", {}))
     drawn = {name: choices.pop(name)[0] for name in list(choices) if is_strategy(choices[name][0])}
     for name in NUMBERS:

@@ -204,10 +204,7 @@ def _read_pairs_or_source(name: str, value: Any) -> Any:
 
 
 def read_pairs(name: str, value: Any) -> tuple[tuple[Any, Any], ...]:
-    """Return pairs (D, D') as a tuple of tuples.
-
-    Raises ClaimError for other values, for no pair, and for iterators of more than `MAX_PAIRS`.
-    """
+    """Return pairs (D, D') as tuples; raise ClaimError for other values, none, or too many."""
     allowed = "Allowed: a non-empty list of pairs (D, D'), such as [([1, 0], [1])]."
     try:
         pairs = list(islice(value, MAX_PAIRS + 1)) if hasattr(value, "__next__") else list(value)

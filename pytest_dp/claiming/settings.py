@@ -32,14 +32,10 @@ from pytest_dp.claiming.setting_fields import (
 MORE_SEARCHES = ("symbolic", "gradient")
 """What searches only if it is asked for: it takes seconds, and z3 or numbers to move."""
 VECTORIZED_SAMPLES = 10_000_000
-"""Outputs at most where a call gives many: they cost as much time as 400,000 calls at most. With
-fewer, noise that is a little too small for a small delta is missed; with more, claims that stand
-take longer than `max_seconds`."""
+"""Outputs at most where a call gives many. Fewer: noise a little too small for a small delta is
+missed; more: claims that hold take longer than `max_seconds`."""
 NO_LIMIT = 1e9
-"""Seconds of an audit that has no limit, some thirty years.
-
-A number, so that shares of it, timers and JSON know what to do; a smaller one might be reached.
-"""
+"""Seconds of an audit without limit, some thirty years: a number for shares, timers and JSON."""
 NO_MARGIN = 1.0
 """The margin of a claim that is to use all of its effort: no audit would catch the claim itself."""
 
@@ -89,10 +85,9 @@ def settings_for(*given: Mapping[str, Any], vectorized: bool) -> Settings:
 
 
 def read_field(name: str, value: Any) -> Any:
-    """Return the checked value of a setting; None leaves the choice open, except as follows.
+    """Return the checked value of a setting; raise ClaimError if it is wrong.
 
-    A margin of None is `NO_MARGIN`, and a time of None `NO_LIMIT`. Raises ClaimError for a wrong
-    value.
+    None leaves the choice open, but is `NO_MARGIN` for a margin, and `NO_LIMIT` for a time.
     """
     kind = KINDS[FIELDS[name].kind]
     return kind.of_none if value is None else kind.check(name, value)
@@ -144,7 +139,7 @@ def _read_seed(name: str, value: Any) -> Any:
 
 
 def _read_search(name: str, value: Any) -> tuple[Any, ...]:
-    """Return the searches as a tuple; raise ClaimError for unknown ones, or without z3."""
+    """Return the searches as a tuple; raise ClaimError if one is unknown, or needs z3 in vain."""
     names = (*SEARCHES, *MORE_SEARCHES)
     allowed = (
         f"Allowed: {', '.join(map(repr, names))}, an object with propose(past) that returns pairs, "
@@ -183,6 +178,7 @@ def _whole_number_or_text(text: str) -> float | str:
 
 
 def _hexadecimal_or_text(text: str) -> int | str | None:
+    """Return a hexadecimal number, None for "random", or the text if it is neither."""
     try:
         return None if text == "random" else int(text, 16)  # a number is drawn for the run
     except ValueError:

@@ -239,7 +239,7 @@ class ByGradients:
         clock: Clock,
         seed: int,
     ) -> Iterator[Pair]:
-        """Run restarts and yield their pairs until the time is up, or note why there are none."""
+        """Run restarts and yield their pairs until time is up; keep the reason for no gradient."""
         try:
             gradients = make_gradients(families, call, seed, Deadline(clock.remaining))
             for number in range(SEARCH_RESTARTS):

@@ -213,7 +213,7 @@ def _find_ranges(examples: Sequence[Any]) -> dict[Hashable, tuple[float, float, 
 
 
 def _find_slots(records: Sequence[Any], ranges: dict[Hashable, Any]) -> list[Slot]:
-    """Return the place of each number in records whose field has a range."""
+    """Return position and field name of each number in records whose field has a range."""
     return [
         (position, name)
         for position, record in enumerate(records)

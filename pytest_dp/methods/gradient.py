@@ -138,7 +138,7 @@ class Gradients:
         return max(starts, key=lambda start: start.loss, default=None)
 
     def _draw_start(self, rng: np.random.Generator) -> FoundOutput | None:
-        """Run random neighbours, and return them with their best output, or None."""
+        """Run random neighbours; return their best output, or None if none is likely enough."""
         family, runs = self._family_of(rng), self._runs
         if not runs.smoothing.spread:
             runs.weigh_outputs(family.sides[0], family.draw_vector(rng, 0.0, 1.0)[None, :])

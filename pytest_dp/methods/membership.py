@@ -297,7 +297,7 @@ def draw_quantities(
 
 
 def both_sides(drawn: Sequence[Any], at: int, shown: Quantities | None) -> tuple[Any, Any]:
-    """Return the outputs by `draw_quantities` of the first draw, and of game number `at`."""
+    """Return the first draw and that of game number `at`, both of one target's quantities."""
     if shown is None:
         return drawn[0], drawn[at + 1]
     return drawn[0][:, at], drawn[at + 1][:, 0]

@@ -92,7 +92,7 @@ class Asking:
         return "the model"
 
     def split(self, model: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        """Return the values that the model takes, and the label in a tuple, which may be empty."""
+        """Return the record's values that a model takes, and its label in a tuple, maybe empty."""
         named, taken = dict(zip(self.names, self.values, strict=False)), self._trained_names(model)
         if taken and set(taken) <= named.keys():
             left = [value for name, value in named.items() if name not in taken]
@@ -237,7 +237,7 @@ def learn_attack(
 
 
 def _main_quantity(model: Posterior, table: Table) -> str:
-    """Return the quantity with most weight in a score by name, or "a learned score", or ""."""
+    """Return which quantity changes an additive score most, or "a learned score", or ""."""
     if not isinstance(model, AdditiveScore):
         return "a learned score"
     spreads = [float(np.std(part)) for part in model.parts(table)]

@@ -228,10 +228,7 @@ def pytest_runtest_makereport(
 
 
 def pytest_report_teststatus(report: pytest.TestReport) -> Any:
-    """Return letter and words for a passed test that is inconclusive, unchanged or broken outside.
-
-    None for other tests.
-    """
+    """Return letter and words for passes that are inconclusive, unchanged or broken outside."""
     if report.when != "call" or not report.passed or hasattr(report, "wasxfail"):
         return None
     records = getattr(report, "dp_records", ())

@@ -36,9 +36,9 @@ if TYPE_CHECKING:  # audits load much, and a claim that is unchanged needs none 
 def audit_or_look_up(
     item: pytest.Item, mechanism: Any, claim: Claim, keywords: Mapping[str, Any]
 ) -> None:
-    """Audit the claim of a generated item, or with ``--dp-changed`` note its earlier pass.
+    """Audit an item's claim, or with ``--dp-changed`` note an earlier pass.
 
-    An audit's pass is kept for later runs. Raises as `conclude_audit` and `run_audit`.
+    Raises as `run_audit` and `conclude_audit`.
     """
     __tracebackhide__ = True
     lookup = None

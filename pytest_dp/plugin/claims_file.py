@@ -35,10 +35,7 @@ _OUTPUT = "dp_claims"
 
 
 def _claims_mode(config: pytest.Config, worker: bool) -> str:
-    """Return the mode that is set, one of `CHOICES`; raise UsageError for others.
-
-    Also raises UsageError if a file sets a mode under which a weaker claim passes.
-    """
+    """Return the mode that is set; raise UsageError for unknown ones, and for lax ones in files."""
     option = getattr(config.option, "dp_claims", None)
     mode: str = option or read_ini(config, "claims") or "auto"
     if mode not in CHOICES:

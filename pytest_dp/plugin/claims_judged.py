@@ -140,7 +140,7 @@ def conclude_claims(run: ClaimsFile, session: pytest.Session) -> None:
 
 
 def _compare_claims(run: ClaimsFile) -> None:
-    """Add lines and failures for claims whose test has not failed; raise ClaimsFileError."""
+    """Add lines on all claims, and failures unless their tests failed; raise ClaimsFileError."""
     if not run.file.exists():
         raise ClaimsFileError(
             f"There is no {run.file.name} in {run.file.parent}. Write it with pytest "

@@ -50,6 +50,7 @@ class ClaimItem(pytest.Function):
         self.add_marker(MARKER)
 
     def runtest(self) -> None:
+        """Audit the claim, or raise its ClaimError if it is invalid."""
         if isinstance(self.claim, ClaimError):
             raise self.claim
         from pytest_dp.plugin.check import audit_or_look_up
@@ -72,7 +73,7 @@ class SourceModule(pytest.Module):
     """A module of production code, of which only the claims are collected."""
 
     def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
-        """Return items for the claims of this module, in its order, then for lost ones."""
+        """Return items for this module's claims, in its order; failing ones for lost claims."""
         items: list[pytest.Item] = []
         for name, obj in list(vars(self.obj).items()):
             if has_claims(obj):
@@ -124,10 +125,7 @@ def _label_of_fault(label: str, many: int, declaration: Declaration) -> str:
 
 
 def make_source_module(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    """Return a collector for a source module; None if pytest collects the file as tests anyway.
-
-    Also None for ``conftest.py``, ``setup.py`` and ``__main__.py``.
-    """
+    """Return a collector for a module; None if pytest collects it as tests, or for conftest.py."""
     if file_path.name in ("conftest.py", "setup.py", "__main__.py"):
         return None
     patterns = parent.config.getini("python_files")
@@ -325,7 +323,7 @@ def refuse_unaudited(items: Sequence[pytest.Item]) -> None:
 
 
 def closest_markers(item: pytest.Item) -> list[pytest.Mark]:
-    """Return the ``dp_claim`` markers of a test, else of the closest class or module, or none."""
+    """Return the ``dp_claim`` markers of a test, else of its closest class or module, else []."""
     for node in reversed(item.listchain()):
         own = [marker for marker in node.own_markers if marker.name == MARKER]
         if own:

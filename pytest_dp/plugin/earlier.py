@@ -119,7 +119,7 @@ class Earlier:
             return []
 
     def _keep_pair(self, result: AuditResult) -> None:
-        """Write the pair that broke the claim, without drawn parameters, or remove it on a pass."""
+        """Write the pair that broke the claim, unless it has drawn arguments; a pass removes it."""
         example = (result.beyond or result).counterexample
         try:
             file = self._pair_file(result.claim.promise)
@@ -155,10 +155,7 @@ class Earlier:
 
 
 class PassLookup:
-    """A look for an earlier pass of a claim of which nothing has changed since.
-
-    `record` is that of the pass, or None; `result` stands for the result of an audit.
-    """
+    """A look for an earlier pass of an unchanged claim: `record` is the pass, or None."""
 
     def __init__(self, item: pytest.Item, mechanism: Any, claim: Claim, place: tuple[str, int]):
         self._item, self._place = item, place

@@ -84,6 +84,7 @@ def connect(config: pytest.Config, given: str) -> tuple[str, int]:
 
 
 def _use_dask(distributed: Any, address: str, stack: ExitStack) -> tuple[str, int]:
+    """Connect to a Dask cluster, or start one, until `stack` ends; return its option and size."""
     import dask
     import joblib
 
@@ -99,6 +100,7 @@ def _use_dask(distributed: Any, address: str, stack: ExitStack) -> tuple[str, in
 
 
 def _use_ray(ray: Any, address: str, stack: ExitStack) -> tuple[str, int]:
+    """Connect to a Ray cluster, or start one, until `stack` ends; return its option and size."""
     import joblib
     from ray.util.joblib import register_ray
 

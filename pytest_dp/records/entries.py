@@ -125,10 +125,7 @@ def compare_promises(old: Entry, new: Entry) -> str:
 
 
 def _follows(asked: Entry, given: Entry) -> bool:
-    """Return whether the promise `asked` follows from the promise `given`.
-
-    No promise but a curve follows from a curve, of which only some values are on record.
-    """
+    """Return whether promise `asked` follows from `given`; from a curve, only curves follow."""
     wanted, have = guarantee_of(asked), guarantee_of(given)
     if wanted is not None and have is not None:
         return implies(have, wanted)
@@ -301,6 +298,7 @@ def entries_text(entries: Mapping[str, Entry]) -> str:
 
 
 def _json_lines(value: Any) -> str:
+    """Return a value as JSON, on one line if short or no container, else indented."""
     short = json.dumps(value, sort_keys=True, ensure_ascii=False)
     if len(short) <= 92 or not isinstance(value, list | dict):
         return short
@@ -308,7 +306,7 @@ def _json_lines(value: Any) -> str:
 
 
 def write_entries(file: Path, entries: Mapping[str, Entry]) -> bool:
-    """Write a changed file and return True, else False; raise ClaimsFileError if this fails."""
+    """Write the file if it changes, and return whether it does; raise ClaimsFileError on errors."""
     content = entries_text(entries).encode("utf-8")
     try:
         if file.exists() and file.read_bytes() == content:

@@ -52,10 +52,7 @@ class StoredRun:
 
 
 class Store:
-    """The files below the folder ``.dp`` of a project.
-
-    `problems` lists evidence that could not be read or written; none of it counts.
-    """
+    """A folder ``.dp`` of a project; `problems` lists files that could not be read or written."""
 
     def __init__(self, root: Path) -> None:
         self.folder = root / FOLDER

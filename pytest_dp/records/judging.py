@@ -131,10 +131,7 @@ def _examples_missing(texts: list[str], others: list[str]) -> list[str]:
 
 
 def _text_of_field(name: str, value: Any, other: Any) -> str:
-    """Return a value of a field as text; of inputs, a count and the examples that `other` lacks.
-
-    "not given" or "not stated" for an absent value.
-    """
+    """Return a field as text; of inputs, a count and what `other` lacks; "not given" for None."""
     if name == "promise":
         return promise_text(value)
     if name == "inputs":

@@ -83,10 +83,7 @@ def as_json(records: Iterable[Record], created: datetime | None = None) -> str:
 
 
 def read_records(text: str) -> list[Record]:
-    """Return the records of a JSON report.
-
-    Raises ValueError if the text is none, is damaged, or a newer version wrote it.
-    """
+    """Return the records of a JSON report; raise ValueError for others, damaged or newer ones."""
     document: Any = json.loads(text)
     number = document.get("version") if isinstance(document, Mapping) else None
     if number not in range(1, VERSION + 1):
@@ -157,6 +154,7 @@ def _sarif_rule(status: str, look: StatusLook) -> dict[str, Any]:
 
 
 def _sarif_result(record: Record, located: Callable[[str], str]) -> dict[str, Any]:
+    """Return a SARIF result for a record, with the lines to blame as related locations."""
     blamed = "\n".join(f"{leak.place}: {leak.message}" for leak in record.blame)
     about = record.name, *record.paragraphs, blamed, record.reproduce
     related = [
@@ -305,6 +303,7 @@ def _failure_block(record: Record) -> str:
 
 
 def _markdown_table(records: Sequence[Record]) -> str:
+    """Return a Markdown table with a row for each claim."""
     lines = [
         f"| verdict | claim | {' | '.join(HEADS)} |",
         "| --- | --- | --- | --- | ---: |",

@@ -109,6 +109,7 @@ def _make_table(claims: Sequence[Record]) -> str:
 
 
 def _make_row(number: int, record: Record) -> str:
+    """Return the table row of a claim, with a link to its details."""
     cells = "".join(
         f'<td class="dp-text" data-label="{head}">{_escape(cell)}</td>'
         for head, cell in zip(HEADS, table_cells(record), strict=True)

@@ -40,10 +40,7 @@ def format_count(n: int) -> str:
 
 @_unknown_for_nan
 def format_probability(p: float, rounding: Rounding = "nearest") -> str:
-    """Return a probability as text, such as ``0.501`` or ``1.2e-05``.
-
-    Only 0 is written "0". Only 1 is written "1", except by rounding up.
-    """
+    """Return a probability as ``0.501`` or ``1.2e-05``; "0" only for 0, "1" for 1 or rounded up."""
     value = _as_decimal(p)
     if value <= 0:
         return "0"
