@@ -14,7 +14,7 @@ FAULTS = (
         "infinite-told-as-0",
         "report/record.py",
         "return None if lower == math.inf else finite_or_none(lower) or 0.0",
-        "return finite(lower) or 0.0",
+        "return finite_or_none(lower) or 0.0",
         "A mechanism without any noise is told to lose nothing.",
         FILES + "test_an_infinite_bound_is_told_as_infinite",
     ),

@@ -90,7 +90,7 @@ def test_what_is_told_beside_the_verdict_of_dpfinder_has_its_own_share(monkeypat
 
     inside, beyond = SimpleNamespace(pair="inside"), SimpleNamespace(pair="beyond")
     monkeypatch.setattr(dpfinder, "_audit_pairs", noted)
-    deadline = SimpleNamespace(sooner=lambda share: None)
+    deadline = SimpleNamespace(with_reserve=lambda share: None)
     session = SimpleNamespace(
         is_report_only=lambda pair: pair == "beyond",
         pairs=(),
