@@ -115,7 +115,7 @@ class Visitor:
         return f"{{{self.join_texts(texts)}}}"
 
     def dataset(self, value: Any, data: DataType, depth: int) -> str:  # noqa: ARG002
-        """Return a dataset as text; by default, as other objects."""
+        """Return a dataset as text; by default, as `other` does."""
         return self.other(value, depth)
 
     def record(self, value: Any, given: Mapping[str, Any], depth: int) -> str:
@@ -221,10 +221,7 @@ class Describer(Visitor):
 
 
 def _first_and_last(value: Any, data: DataType, n: int, limit: int) -> tuple[list[Any], list[Any]]:
-    """Return the first `limit` records, or all but one if there are fewer, and the last in a list.
-
-    `n` is the number of records; both lists are empty if it is 0.
-    """
+    """Return the first of `n` records, at most `limit` and never all, and the last in a list."""
     if data.unique:
         records = data.records(value)
         return records[: min(limit, n - 1)], records[-1:]

@@ -174,7 +174,7 @@ def _entry_codes(called: Any, levels: int) -> Iterator[CodeType]:
 
 
 class _OtherAlarm:
-    """The alarm that code other than this package has set: it rings in time while ours is set."""
+    """The alarm that other code has set, which rings in time while ours is set."""
 
     def __init__(self) -> None:
         self.handler: Any = signal.getsignal(signal.SIGALRM)

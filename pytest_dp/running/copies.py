@@ -197,8 +197,8 @@ class _Bounded(io.BytesIO):
 class _Copier(Pickler):
     """A pickler of a snapshot: code of users by value, with the module variables that it names.
 
-    `names` are names in functions, to which those of further functions are added; `classes` are the
-    classes that were pickled by value. Pickling raises CannotCopy beyond its limits.
+    `names` are names in functions, `classes` the classes that were pickled by value. Pickling
+    raises CannotCopy beyond its limits.
     """
 
     def __init__(self, names: frozenset[str]) -> None:
