@@ -106,7 +106,7 @@ def is_plain(dtype: np.dtype[Any]) -> bool:
 
 @lru_cache(maxsize=64)
 def _dtype_text(dtype: np.dtype[Any]) -> str:
-    """Return ``str(dtype)``, which takes long, from a cache."""
+    """Return ``str(dtype)`` from a cache."""
     return str(dtype)
 
 
@@ -256,7 +256,6 @@ def _head_of_keys(kind: str, given: tuple[Any, ...]) -> tuple[Head, list[Any]]:
 
 @lru_cache(maxsize=64)
 def _attribute_labels(names: tuple[str, ...]) -> Labels:
-    """Return the labels of attributes of these names."""
     return tuple(f".{name}" for name in names)
 
 
@@ -268,7 +267,6 @@ def _open_dataclass(instance: Any, _: list[Aspect]) -> Inside:
 
 @lru_cache(maxsize=64)
 def _fields_of(kind: Any) -> tuple[str, ...]:
-    """Return the names of the fields of a dataclass."""
     return tuple(field.name for field in dataclasses.fields(kind))
 
 
@@ -298,7 +296,6 @@ def _openers(kind: Any) -> tuple[Opener, ...]:
 
 
 def _is_subclass_of(*kinds: Any) -> Callable[[Any], bool]:
-    """Return a predicate: whether a type is a subclass of any of `kinds`."""
     return lambda kind: issubclass(kind, kinds)
 
 

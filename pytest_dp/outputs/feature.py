@@ -196,10 +196,9 @@ def bit(which: tuple[str, int], table: Table) -> Floats:
 def lowest_bit(place: str, table: Table) -> Floats:
     """Return the largest k such that 2**k divides the number at a place; NaN for 0, inf, NaN.
 
-    Among doubles, small numbers have finer digits than large ones, and a sum keeps only the digits
-    that fit its larger term. So 1.0 plus noise is a multiple of 2**-53 or so, while 0.0 plus noise
-    has all digits of the noise: an output with a digit below 2**-53 cannot come from 1.0. Ideal
-    real-valued noise leaves no such digits.
+    Small doubles have finer digits than large ones, and a sum keeps only digits that fit its larger
+    term. So 1.0 plus noise is a multiple of 2**-53 or so, 0.0 plus noise has all digits of the
+    noise, and an output with a digit below 2**-53 cannot come from 1.0.
 
     Source: Mironov, "On Significance of the Least Significant Bits For Differential Privacy", CCS
     2012.

@@ -316,7 +316,6 @@ def _summaries(table: Table, kinds: tuple[str, ...]) -> list[Feature]:
 
 
 def _elements_text(table: Table) -> str:
-    """Return the expression for all elements of an output."""
     kinds = {s.kind for s in table.structures if s.length is not None}
     return "output.values()" if kinds == {"dict"} else "output"
 

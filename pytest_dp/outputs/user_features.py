@@ -158,7 +158,6 @@ def _call_on_output(
 
 
 def _count_text(width: int | None) -> str:
-    """Return the number of a function's numbers as text."""
     return "a single number" if width is None else f"a sequence of {width}"
 
 

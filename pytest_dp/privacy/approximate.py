@@ -45,7 +45,6 @@ class ApproximateDP(Guarantee):
 
     @cached_property
     def region(self) -> Region:
-        """The region that one hockey stick allows."""
         import numpy as np
 
         from pytest_dp.privacy.regions import Region
@@ -70,10 +69,7 @@ class ApproximateDP(Guarantee):
         return super().noise_below(value) if self.eps else math.exp(min(value, 2 * LARGEST_EPS))
 
     def delta_at(self, eps: float) -> float:
-        """Return the delta at `eps` of randomised response with a leak, the worst case.
-
-        Kairouz, Oh, Viswanath, "The Composition Theorem for Differential Privacy", 2015.
-        """
+        """Return the delta at `eps` of randomised response with a leak, the worst case."""
         if eps >= self.eps:
             return self.delta
         more = (math.exp(self.eps) - math.exp(eps)) / (1 + math.exp(self.eps))
@@ -342,5 +338,4 @@ def _function_name(function: Callable[[float], float]) -> str:
 
 
 def _scale_suffix(scale: float) -> str:
-    """Return a scale as a suffix of a label; empty for 1."""
     return "" if scale == 1 else f"-times={scale:g}"

@@ -142,7 +142,6 @@ class GaussianDP(WithoutEps):
 
     @cached_property
     def region(self) -> Region:
-        """The region of hockey sticks at many losses."""
         import numpy as np
 
         from pytest_dp.privacy.regions import Region
@@ -168,10 +167,7 @@ class GaussianDP(WithoutEps):
         return GaussianDP(value)
 
     def delta_at(self, eps: float) -> float:
-        """Return the exact delta.
-
-        Balle, Wang, "Improving the Gaussian Mechanism", ICML 2018, Theorem 5.
-        """
+        """Return the exact delta at eps, rounded up (see `stated.gdp_to_delta`)."""
         near, far = self.mu / 2 - eps / self.mu, -self.mu / 2 - eps / self.mu
         above = math.erfc(-near / math.sqrt(2)) / 2
         paid = math.exp(eps + _log_normal(far))

@@ -59,7 +59,6 @@ def _parse_csv(text: str) -> list[list[str]] | None:
 
 
 def _is_number(cell: str) -> bool:
-    """Return whether ``float`` reads a cell."""
     return _try_to_parse(float, cell) is not None
 
 
