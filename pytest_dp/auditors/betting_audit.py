@@ -160,10 +160,7 @@ class BettingAudit:
         self.satisfied = not self.is_refuted and checks.accepts_pass()
 
     def _next_to_hold(self) -> PairState | None:
-        """Pick a new pair, else the pair that lacks most real runs; return None if none lacks any.
-
-        A new pair is added to the pairs that were picked.
-        """
+        """Pick a new pair, else return that which lacks most real runs; None if none lacks any."""
         if (new := self.queue.pick_new_pair()) is not None:
             return new
         least = max(self.sampled_pairs, key=self.known.missing_runs)
@@ -347,11 +344,7 @@ class BettingAudit:
         return [state for state in seen if state.binnings]
 
     def rest_on_known_losses(self) -> None:
-        """Set `satisfied` if real runs agree with the known losses and no pair looks broken.
-
-        For audits whose samples ended in bets on pairs of unknown loss. A pass then rests on known
-        losses.
-        """
+        """Set `satisfied` if real runs agree with the known losses and no pair looks broken."""
         broken = any(
             self.queue.looks_broken(state)
             for state in self.queue.accepted_pairs

@@ -87,10 +87,7 @@ class DetectionPower:
 
 
 def note_of_far_below(guarantee: Guarantee, loss: float, why: str = "") -> str:
-    """Return a note that the strongest attack shows at most `loss`, far below the claim.
-
-    `why` is the cause; if empty, the usual causes are named.
-    """
+    """Return a note that attacks show at most `loss`, far below the claim; `why` is the cause."""
     unknown = (
         "there is more noise than needed, or the audit overlooks the feature that leaks (features=)"
     )

@@ -50,10 +50,7 @@ T = TypeVar("T")
 
 
 def sort_likelier_first(sign: int, on_first: T, on_second: T) -> tuple[T, T]:
-    """Return the values on D and D' in this order if `sign` is above 0, else swapped.
-
-    A sign above 0 says that an event is likelier on D.
-    """
+    """Return the values on D and D', swapped unless an event is likelier on D (`sign` > 0)."""
     return (on_first, on_second) if sign > 0 else (on_second, on_first)
 
 

@@ -165,10 +165,7 @@ def bins_of(
 
 
 def _quantile_cuts(values: Clusters, counts: Ints, max_bins: int) -> Floats:
-    """Return cut points at quantiles: half of them even, half ever farther out in the tails.
-
-    `counts` says how often each value came. Empty without values.
-    """
+    """Return cut points at quantiles: half even, half ever farther out; [] without values."""
     ordered = np.repeat(np.arange(len(counts)), counts)
     if not len(ordered):
         return np.zeros(0)

@@ -181,10 +181,7 @@ class Logistic:
 
 
 def fit_logistic(table: Table, on_d: Bools, features: list[Feature]) -> Logistic:
-    """Fit and return a ridge logistic regression, the paper's first classifier.
-
-    The paper fits it by stochastic gradient descent; here it is fitted to the optimum.
-    """
+    """Fit and return a ridge logistic regression: the paper's first classifier, at its optimum."""
     plan = design(table, features)
     rows = plan.matrix(table)
     basis = np.concatenate([np.ones((1, len(rows))), rows.T])

@@ -306,10 +306,7 @@ class RowDraws:
         self.seed = numbers.seed
 
     def standard(self, order: int, law: Law, count: int) -> Floats:
-        """Return `count` standard draws for the request number `order`.
-
-        Raises CannotInstrument if the draws cannot be divided among the rows.
-        """
+        """Return `count` standard draws; raise CannotInstrument if rows cannot share them."""
         each = count // len(self._chosen)
         if each * len(self._chosen) != count:
             raise CannotInstrument(SHARED)

@@ -83,10 +83,7 @@ class Deferred:
         raise NotImplementedError
 
     def compare(self, other: Any, by: Function) -> Any:
-        """Return the result of a comparison with another number, by an operator such as ``<``.
-
-        NotImplemented for other objects.
-        """
+        """Return the result of an operator such as ``<``; NotImplemented for other objects."""
         is_greater = bool(by(1, 0))
         minus = operator.sub if is_greater else (lambda mine, theirs: theirs - mine)
         difference = self.combine(other, minus)

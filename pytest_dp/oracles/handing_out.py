@@ -259,10 +259,7 @@ class HandingOut(Instrument):
     words = bytes(32)
 
     def begin_run(self, numbers: StandardDraws, shift: Shift, *, tracked: bool) -> None:
-        """Forget the last run, and answer the draws of the next one by numbers and a shift.
-
-        If `tracked`, sums and comparisons of draws are recorded.
-        """
+        """Answer the next run by numbers plus a shift; record sums of draws if `tracked`."""
         self.refusal = ""
         self._numbers, self._shift, self._tracked = numbers, shift, tracked
         self._record = TrackedRun()
