@@ -125,8 +125,14 @@ SHARES_OF_ALPHA = {"COUPLED_SHARE", "SHARE_OF_FEW"}
 KERNEL = ("auditors", "betting", "statistics")
 CLOCKS = {"Deadline", "Stopwatch", "within", "compute_interruptibly"}
 """Calls that begin to count time, or end with it."""
-READINGS = {"remaining", "spent", "sooner", "seconds_to_interrupt", "seconds_a_run", "time_a_run"}
-READINGS |= {"quickest_run", "process_seconds", "perf_counter"}
+READINGS = {
+    "effort_seconds",
+    "remaining",
+    "remaining_times",
+    "with_reserve",
+    "seconds_to_interrupt",
+}
+READINGS |= {"seconds_a_run", "time_a_run", "quickest_run", "process_seconds", "perf_counter"}
 
 
 def clock_readings(tree: ast.Module) -> set[str]:
