@@ -282,7 +282,10 @@ def find_remainders(places: list[str], numbers1: Floats, numbers2: Floats) -> li
     """Return remainders that most outputs on one input leave, and few on the other.
 
     Parameters are those of `find_relations`. Each place has at most one, of the largest divisor.
+    Empty if an input has fewer than `MIN_MULTIPLES` outputs.
     """
+    if min(len(numbers1), len(numbers2)) < MIN_MULTIPLES:
+        return []
     by_place: dict[str, Remainder] = {}
     with np.errstate(all="ignore"):
         for decimals in DECIMALS:

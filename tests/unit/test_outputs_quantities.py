@@ -229,5 +229,6 @@ def test_continuous_numbers_leave_no_remainder():
             assert (
                 find_remainders(["x"] * 400, draw(size=(rows, 400)), draw(size=(rows, 400))) == []
             )
+    assert find_remainders(["x"], np.zeros((1, 1)), np.zeros((2, 1))) == []
     singles = rng.laplace(size=(24, 300)).astype(np.float32).astype(np.float64)
     assert find_remainders(["x"] * 300, singles[:12], singles[12:]) == []
