@@ -166,7 +166,11 @@ def expand(keywords: Mapping[str, Any]) -> list[Claim]:
 
 
 def _membership_claims(given: Mapping[str, Any]) -> list[Claim]:
-    """Return the claims of `risk_claim`; raise ClaimError if keywords are missing or wrong."""
+    """Return a claim about membership for each combination of ``params``.
+
+    `given` is from `read_keywords`. Raises ClaimError if auc, data or records is missing, if the
+    method is not Membership, or if a parameter is drawn from a strategy.
+    """
     missing = [name for name in ("auc", "data", "records") if name not in given]
     if missing:
         raise ClaimError(

@@ -91,10 +91,12 @@ def find_suspicious_event(pairs: PairSearch) -> Witness | None:
 def _rank_events(
     pairs: PairSearch, states: Sequence[PairState]
 ) -> list[tuple[PairState, RankedEvent]]:
-    """Return the most suspicious event of each pair, the most suspicious pair first.
+    """Find the most suspicious event of each pair; return (pair, event), the most suspicious first.
 
-    If an event is decisive, mark the search as decided and return one pair only: of about equally
-    suspicious ones, the first of the claim. Pairs without an event are left out.
+    Pairs without an event are left out. The first call for a pair runs the mechanism without noise,
+    and stores the distances from its answers in the state. If an event is decisive, `is_decided`
+    of `pairs` is set, and one tuple returned: of pairs that are about as suspicious as the best,
+    the pair that the claim lists first.
     """
     found: list[tuple[PairState, RankedEvent]] = []
     for state in states:

@@ -83,14 +83,17 @@ def pytest_configure(config: pytest.Config) -> None:
         from pytest_dp.plugin.options import configure
 
         configure(config)
-    if compares_claims(config):
+    if may_compare_claims(config):
         from pytest_dp.plugin.claims_file import register_claims_file
 
         register_claims_file(config)
 
 
-def compares_claims(config: pytest.Config) -> bool:
-    """Return whether claims are compared with a file: there is one, or a setting asks for it."""
+def may_compare_claims(config: pytest.Config) -> bool:
+    """Return whether claims may be compared: there is a file of claims, or a setting names a mode.
+
+    The mode may be "off" all the same: `register_claims_file` decides.
+    """
     if config.option.dp_claims or read_ini(config, "claims"):
         return True
     return os.path.exists(claims_path(config))  # noqa: PTH110  that of Path may raise

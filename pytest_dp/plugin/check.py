@@ -151,10 +151,11 @@ def _remedy(result: AuditResult, at_least: str) -> str:
 
 
 def make_checker(request: pytest.FixtureRequest) -> Any:
-    """Return the function ``dp_check`` of a test, which audits a mechanism and returns the result.
+    """Make the function ``dp_check`` of a test, which audits a mechanism and returns the result.
 
-    The function raises as `conclude_audit`, and ClaimError for wrong keywords or several claims.
-    Fails the test if it has no marker.
+    A test with a marker that never calls ``dp_check`` fails later; a test without a marker fails at
+    once. ``dp_check`` records each audit. It raises PrivacyViolation, InconclusiveAudit,
+    MechanismError, and ClaimError for wrong keywords or several claims.
     """
     item: pytest.Item = request.node
     markers = closest_markers(item)

@@ -82,7 +82,11 @@ def _print_table(reporter: pytest.TerminalReporter, records: list[Record]) -> No
 
 
 def _annotate_on_github(reporter: pytest.TerminalReporter, records: list[Record]) -> None:
-    """Print workflow commands for claims and lines to blame, and append the summary of the job."""
+    """Print GitHub's commands for claims and blamed lines, and append the summary of the job.
+
+    Claims that a test expects to be broken are left out. The summary goes to the file that
+    ``GITHUB_STEP_SUMMARY`` names, if any; if writing it fails, a line says so.
+    """
     records = [record for record in records if not record.expected]  # those alarm nobody
     root, workspace = reporter.config.rootpath, _repository_root(reporter.config)
     for record in (part for claimed in records for part in claimed.parts):

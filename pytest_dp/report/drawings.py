@@ -186,7 +186,11 @@ def _rate_window(rate: Interval, gap: float) -> tuple[float, float]:
 
 
 def _sample_curve(curve: Points, window: tuple[float, ...]) -> Points:
-    """Return points of a curve over a window, its corners among them; linear between corners."""
+    """Return points on a curve from the left to the right end of a window, in order of x.
+
+    Straight lines join the corners, which `curve` lists. `window` is (left, right, bottom, top).
+    The points are `CURVE_POINTS` evenly spaced ones, and the corners between both ends.
+    """
     left, right, _, _ = window
     xs, ys = zip(*sorted(curve, key=lambda point: (point[0], -point[1])), strict=True)
     corners = [x for x in xs if left < x < right]

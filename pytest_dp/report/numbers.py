@@ -209,7 +209,11 @@ def _round_to_digits(value: Decimal, digits: int, rounding: Rounding) -> str:
 
 
 def format_rarity(p: float) -> str:
-    """Return n for a probability of 1 in n or more, rounded down to two digits: ``4,100``."""
+    """Return the n of "1 in n" for a probability p, as text: ``4,100`` for p = 1 / 4150.
+
+    n is 1 / p rounded down to two digits, so that 1 / n is never below p. A p below 1e-15 counts as
+    1e-15.
+    """
     often = math.floor(1 / max(p, 1e-15))
     unit = 10 ** max(len(str(often)) - 2, 0)
     return format_count(often // unit * unit)

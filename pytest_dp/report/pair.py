@@ -122,7 +122,7 @@ def _change_lines(example: Counterexample, width: int) -> list[str]:
 
 
 def _describe_change(change: Change, kind: DataType, example: Counterexample) -> Iterator[str]:
-    """Yield texts on one differing record: its content, or its differing fields if replaced."""
+    """Yield texts on a differing record: its content, or `MAX_DIFFERENCES` fields if replaced."""
     from pytest_dp.data.fields import ABSENT, record_of, value_differences
 
     sides = record_of(example.d1, change.before), record_of(example.d2, change.after)
@@ -368,7 +368,7 @@ def _source_code(value: Any, otherwise: str) -> Code:
 
 
 def _import_statements(modules: Iterable[str], root: Path) -> str:
-    """Return statements that import these modules, those of the project from their folders."""
+    """Return code to import pytest and loaded modules, and to put folders in `root` on the path."""
     from pytest_dp.data.python_source import SHORT_NAMES
 
     def import_line(module: str) -> str:

@@ -186,7 +186,10 @@ class Log(Instrument):
         return Log(self._sequence, self.rows, rows)
 
     def attribute(self, source: Source, name: str) -> Any:
-        """Return a method that draws and logs; refuse the run if rows may depend on it."""
+        """Return an attribute of the generator; a method that draws row by row also logs its draws.
+
+        Any other attribute refuses the run without an error, and is returned without a log.
+        """
         self.is_over()  # whether this is another thread
         if name in NUMPY and NUMPY[name].rows is not None:
             return partial(self._noise, name)

@@ -291,7 +291,11 @@ class Instrument:
         )
 
     def _unless_refused(self, ours: Callable[[], Any], plainly: Callable[[], Any]) -> Any:
-        """Return `ours()`, or `plainly()` if the run is refused, also if `ours()` refuses it."""
+        """Return `ours()`; or `plainly()` if the run is refused, or if `ours()` refuses it.
+
+        `ours()` refuses by CannotInstrument. If it only notes a refusal, its value is still
+        returned. A call from another thread or process refuses the run first.
+        """
         if not self.is_over():
             try:
                 return ours()

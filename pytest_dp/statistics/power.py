@@ -282,9 +282,10 @@ def largest_loss(record: BetRecord, guarantee: Guarantee) -> float:
 
 
 def smooth_loss(record: BetRecord, guarantee: Guarantee, errors: float = 0.0) -> float:
-    """Return the parameter that the fitted `Shape` shows, raised by `errors` standard errors.
+    """Return the loss that the fitted `Shape` shows, in the claim's parameter.
 
-    0.0 without a record, and for claims of ε alone, of which common events show all.
+    `errors` raises the odds of (ε, δ) by so many standard errors; if above 0, it raises the loss of
+    divergences by a fixed margin. 0.0 without a record, for ε alone, or below `SMOOTH_BINS` bins.
     """
     if not record.joint or not (guarantee.divergences or guarantee.delta):
         return 0.0
