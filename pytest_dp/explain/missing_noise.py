@@ -248,7 +248,10 @@ def _find_assigning_line(runs: PairRuns, place: str) -> Site | None:
 
 
 def find_shared_noise(runs: PairRuns) -> Iterator[Finding]:
-    """Yield a finding on draws that several numbers of the output share, so that noise cancels."""
+    """Run the mechanism; yield at most one finding, on numbers of the output that share noise.
+
+    A relation among these numbers, such as a difference, has no noise, and separates D from D'.
+    """
     places = [
         place
         for place, value in runs.cached_run(0, 0).leaves.items()

@@ -129,10 +129,11 @@ class Generated:
         return drawn if drawn is not None and drawn.choices and self._has_choices else None
 
     def redraw(self, pair: Pair, changes: Mapping[int, Any]) -> Pair | None:
-        """Return, and record, the pair that other choices make at some positions of a pair's draw.
+        """Make a pair anew with some choices of its draw replaced, and remember the new draw.
 
-        A choice that the strategy does not allow becomes its simplest one. None if the draw is
-        unknown, if the strategy rejects the choices, or if D and D' become equal or no neighbours.
+        `changes` maps positions, counted over all choices of the draw, to new choices. A choice
+        that the strategy does not allow becomes the simplest one. None if the draw is unknown, if
+        the strategy rejects the choices, or if the new D and D' are equal or not neighbours.
         """
         drawn = self.find_draw(pair)
         if drawn is None:

@@ -186,7 +186,11 @@ class Movements:
         return self._noises[structure]
 
     def _probe(self, probed: ProbedInput) -> Noise | None:
-        """Run at other points to see which numbers noise changes; None if all these runs fail."""
+        """Run the mechanism at other points, and measure how draws change each number.
+
+        Each draw is also moved alone, unless there are more than `MAX_PROBED`. None if no run at
+        another point gives an output of the same form.
+        """
         away = probed.away.output
         outputs, decided = [away.numbers], False
         for point in (CENTRE, *range(AWAY + 1, AWAY + SPREAD_RUNS)):

@@ -293,11 +293,12 @@ class NoiselessRunner:
     def run(
         self, data: Any, point: int = CENTRE, moved: dict[tuple[int, int], float] | None = None
     ) -> NoiselessRun | None:
-        """Run the mechanism on a copy of the data; return its draws and its output.
+        """Run the mechanism with fixed draws on a copy of the data; return draws and output.
 
-        `point` is where draws are, `moved` by how many scales single ones move, by call and place.
-        None if `reason` is set or the mechanism fails, draws without end, or refuses fixed draws.
-        Sets `reason` if compiled code draws.
+        `point` says how far all draws are from their centres, `moved` by how many scales single
+        draws move, by call and place. An exception of the mechanism is an output; of a vectorised
+        mechanism, it gives None. None also if `reason` is set, if the mechanism draws without end,
+        or if a draw cannot be fixed. Sets `reason` if compiled code draws.
         """
         if self.reason or self._call is None or self._endless[point] >= MAX_ENDLESS:
             return None
