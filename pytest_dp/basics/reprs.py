@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 LINE_WIDTH = 76
@@ -51,3 +52,28 @@ def shorten_line(text: str, limit: int) -> str:
 def plural(n: int, what: str) -> str:
     """Return a number with its noun, which gets an s unless the number is 1: ``1,000 records``."""
     return f"{n:,} {what}{'' if n == 1 else 's'}"
+
+
+def list_names(names: Sequence[str], limit: int) -> str:
+    """Return the first names and the last, ``"a, b, ... z"``: as many as `limit` characters hold.
+
+    The first and the last name are always there.
+    """
+    for shown in range(len(names), 1, -1):
+        text = ", ".join([*names[: shown - 1], *["..."] * (shown < len(names))])
+        if len(text) + len(", ") + len(names[-1]) <= limit:
+            return f"{text}{' ' if text.endswith('...') else ', '}{names[-1]}"
+    return names[0] if len(names) == 1 else f"{names[0]}, ... {names[-1]}"
+
+
+def list_ranges(names: Sequence[Any], order: Sequence[Any]) -> str:
+    """Return names in an order that holds them; three in a row or more as ``"a to c"``."""
+    rows: list[list[str]] = []
+    last = None
+    for at, name in enumerate(order):
+        if name in names:
+            if last != at - 1:
+                rows.append([])
+            rows[-1].append(f"[{name}]" if isinstance(name, int) else str(name))
+            last = at
+    return ", ".join(f"{row[0]} to {row[-1]}" if len(row) >= 3 else ", ".join(row) for row in rows)

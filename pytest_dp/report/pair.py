@@ -15,7 +15,7 @@ from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
-from pytest_dp.basics.reprs import LABEL_LENGTH, LINE_WIDTH, plural, shorten_line
+from pytest_dp.basics.reprs import LABEL_LENGTH, LINE_WIDTH, list_names, list_ranges, plural
 from pytest_dp.basics.whose_code import is_project_module
 from pytest_dp.report import numbers
 
@@ -91,7 +91,7 @@ def _summary_of_input(data: Any, width: int) -> str:
         return describe(data, width)
     said = f"{kind.name}, {plural(kind.length(data), 'record')} of "
     said += f"{plural(len(columns), 'column')}: "
-    return said + shorten_line(", ".join(map(str, columns)), width - len(said))
+    return said + list_names([str(name) for name in columns], width - len(said))
 
 
 def _change_lines(example: Counterexample, width: int) -> list[str]:
@@ -156,8 +156,7 @@ def _idle_fields_text(example: Counterexample) -> str:
         values = "equal"
         other = fields_of(sides[1])
         order = {name: v for name, v in order.items() if key(v) != key(other.get(name, ABSENT))}
-    listed = ", ".join(str(name) for name in order if name in example.idle)
-    names = shorten_line(listed, LABEL_LENGTH)
+    names = list_ranges(example.idle, list(order))
     one = len(example.idle) == 1
     values = f"an {values} value" if one else f"{values} values"
     return (
