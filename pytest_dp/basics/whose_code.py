@@ -1,16 +1,11 @@
-"""Files: whose code is in them, and how they are written as a whole.
-
-Code is the project's, an installed package's, or of a library that has no noise.
-"""
+"""Whose code is in a file: the project's, an installed package's, or of a library without noise."""
 
 from __future__ import annotations
 
 import functools
 import os
 import sys
-import tempfile
 import types
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -59,32 +54,3 @@ def is_project_module(name: Any) -> bool:
     if isinstance(file, str):
         return is_project_file(file)
     return root == "__main__" or root not in sys.stdlib_module_names
-
-
-def write_whole(file: Path, content: bytes) -> None:
-    """Write a file so that readers see all of the new content, or the file as it was before.
-
-    Raises OSError if it cannot be written; the file is then as it was.
-    """
-    handle, beside = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        Path(beside).chmod(_usual_mode(file))
-        Path(beside).replace(file)
-    except BaseException:
-        with suppress(OSError):
-            Path(beside).unlink()
-        raise
-
-
-def _usual_mode(file: Path) -> int:
-    """Return the permission bits of a file; those of a new file if it does not exist."""
-    try:
-        return file.stat().st_mode & 0o777
-    except OSError:
-        mask = os.umask(0)
-        os.umask(mask)
-        return 0o666 & ~mask

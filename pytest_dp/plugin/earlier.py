@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_dp.basics import clocks
+from pytest_dp.basics.atomic_files import write_whole
 from pytest_dp.basics.errors import note_fault
 from pytest_dp.basics.reprs import plural
-from pytest_dp.basics.whose_code import write_whole
 from pytest_dp.claiming.claim import Claim, Promise
 from pytest_dp.claiming.setting_fields import is_strategy
 from pytest_dp.claiming.settings import NAMES, Settings

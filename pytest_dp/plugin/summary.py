@@ -11,8 +11,8 @@ from textwrap import wrap
 
 import pytest
 
+from pytest_dp.basics.atomic_files import write_whole
 from pytest_dp.basics.errors import ClaimError, note_fault
-from pytest_dp.basics.whose_code import write_whole
 from pytest_dp.plugin.claim_session import error_reason, relative_path, report_paths
 from pytest_dp.report.files import (
     FORMATS,

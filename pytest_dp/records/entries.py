@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from pytest_dp.basics.atomic_files import write_whole
 from pytest_dp.basics.errors import ClaimError, ClaimsFileError
 from pytest_dp.basics.reprs import plural
-from pytest_dp.basics.whose_code import write_whole
 from pytest_dp.claiming.claim import Claim, Promise
 from pytest_dp.claiming.more_declarations import Riskiest
 from pytest_dp.claiming.setting_fields import FIELDS, is_strategy

@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from pytest_dp.basics.whose_code import write_whole
+from pytest_dp.basics.atomic_files import write_whole
 from pytest_dp.results.outcome import Evidence
 
 VERSION = 1
