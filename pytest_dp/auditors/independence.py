@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,9 @@ DIGITS = 8
 """Significant digits below which a number may be one of a few values, such as a multiple of 0.1."""
 GRID = 2.0**20
 """Fractions of a power of two that are at most this fine may be noise on a grid."""
+MAX_NUMERATOR, MAX_DENOMINATOR = 1_000_000, 1_000
+"""Of ratios that may repeat. Larger: random numbers are such ratios by chance; smaller: noisy sums
+over noisy counts are refused."""
 COMPARED_RUNS = 8
 """Runs of each process that show whether all draw alike. More take longer; fewer miss it."""
 
@@ -185,10 +189,19 @@ def _finite_numbers(table: Table, place: str) -> Floats:
 def _share_of_repeats(values: Floats, others: Floats) -> float:
     """Return the share of numbers that repeat an earlier one to all digits, as no fresh noise does.
 
-    Short numbers, fractions of powers of two, and numbers in `others`, which come on the other
-    input too, do not count: they may be among a few possible ones.
+    Short numbers, fractions of powers of two, ratios of small whole numbers, and numbers in
+    `others`, which come on the other input too, do not count: they may be among a few possible
+    ones.
     """
     found, counts = np.unique(values[~np.isin(values, others)], return_counts=True)
     again = (counts > 1) & (found * GRID != np.round(found * GRID))
-    long = [value != float(f"{value:.{DIGITS}g}") for value in found[again]]
+    long = [
+        value != float(f"{value:.{DIGITS}g}") and not _is_ratio(value) for value in found[again]
+    ]
     return float((counts[again][long] - 1).sum() / max(len(values), 1)) if again.any() else 0.0
+
+
+def _is_ratio(value: float) -> bool:
+    """Return whether a number is a ratio of small whole numbers, as a noisy sum over a count is."""
+    ratio = Fraction(value).limit_denominator(MAX_DENOMINATOR)
+    return abs(ratio.numerator) <= MAX_NUMERATOR and math.isclose(ratio, value, rel_tol=1e-15)

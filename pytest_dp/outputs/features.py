@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 
 import numpy as np
 
@@ -49,6 +50,9 @@ MAX_FORMS = 16
 inputs."""
 MAX_SUMS = 8
 """Places whose bits are features. More learn noise by heart; fewer miss what separates inputs."""
+MIN_COUNTED = 3
+"""Leaves of a category that may be counted in each output. Fewer: inputs that share their random
+numbers have each random name twice, and fits on names take ten times as long."""
 MAX_FEATURES = 64
 """Features of one kind. More learn noise by heart; fewer miss what separates inputs."""
 SAMPLED = 1_000
@@ -252,7 +256,9 @@ def basic_features(sample: Sample) -> list[Feature]:
     collected += _summaries(table, ("mean", "min", "max"))
     if any(len(structure.places) > 1 for structure in containers):
         every = "output" if _elements_text(table) == "output" else f"list({_elements_text(table)})"
-        for level in list(table.levels)[:MAX_FEATURES]:
+        times = np.bincount(table.codes[table.codes >= 0], minlength=len(table.levels))
+        recurring = (c for c, n in zip(table.levels, times, strict=True) if n >= MIN_COUNTED)
+        for level in islice(recurring, MAX_FEATURES):
             collected.append(Feature(f"{every}.count({category_text(level)})", "count", level))
     return list(dict.fromkeys(collected))
 

@@ -55,7 +55,7 @@ def _follow(module: types.ModuleType, path: str) -> Any:
     """Return the object to which names with dots lead from a module; None if there is none."""
     try:
         return attrgetter(path)(module)
-    except AttributeError:
+    except Exception:  # of modules that look attributes up themselves, which may raise anything
         return None
 
 

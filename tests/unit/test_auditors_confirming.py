@@ -39,7 +39,7 @@ def test_a_coin_may_repeat_itself_and_noise_does_not(answers, runs, chance):
     ],
     ids=["bytes in reserve", "of the second run only", "a loaded coin", "no noise"],
 )
-def test_processes_thatdraw_alike(copies, alike):
+def test_processes_that_draw_alike(copies, alike):
     assert all(draw_same_values(copies(np.random.default_rng(seed))) == alike for seed in range(20))
 
 
@@ -53,6 +53,9 @@ def noise(rng):
 INDEPENDENT = {
     "noise": lambda rng, n: (n + noise(rng)).tolist(),
     "noise on a grid": lambda rng, n: (n + np.round(noise(rng) * 1024) / 1024).tolist(),
+    "a noisy sum over a noisy count": lambda rng, n: (
+        (40 * n + rng.integers(0, 30, RUNS)) / rng.integers(7, 23, RUNS)
+    ).tolist(),
     "bits": lambda rng, n: (rng.random(RUNS) < 0.2 + 0.3 * n).tolist(),
     "a dict": lambda rng, n: [{"n": 3, "sum": value} for value in n + noise(rng)],
     "one input without noise": lambda rng, n: (n + n * noise(rng)).tolist(),
@@ -62,6 +65,9 @@ DEPENDENT = {
     "an answer for each hundred": lambda rng, n: np.repeat(n + noise(rng)[::100], 100).tolist(),
     "a bit for each hundred": lambda rng, n: np.repeat(rng.random(RUNS // 20) < 0.5, 20).tolist(),
     "a pool": lambda rng, n: (n + noise(rng)[rng.integers(300, size=RUNS)]).tolist(),
+    "a pool of large answers": lambda rng, n: (
+        1e9 + n + noise(rng)[rng.integers(300, size=RUNS)]
+    ).tolist(),
     "noise that fades": lambda rng, n: (n + lfilter([1], [1, -0.9], noise(rng))).tolist(),
     "an answer that is kept beside another": lambda rng, n: [
         {"kept": kept, "sum": value}

@@ -97,6 +97,14 @@ def test_what_is_drawn_at_the_import_is_drawn_anew(draw, tmp_path, monkeypatch):
     assert len({of_one[0] for of_one in found} | {mechanism([1])}) == 4
 
 
+def test_modules_that_raise_for_unknown_names_are_passed_over(tmp_path, monkeypatch):
+    """As the namespaces of PyTorch do, which make an object for any name."""
+    source = MODULE + "\ndef __getattr__(name):\n    raise RuntimeError(name)\n"
+    module = loaded(tmp_path, monkeypatch, source)
+    assert locate(lambda data, rng: sum(data) + rng.laplace()) is None
+    assert locate(module.plain).module == module.__name__
+
+
 def test_what_is_in_no_module_says_so():
     base = sqlite3.connect(":memory:")
     with pytest.raises(CannotCopy, match="in no module that can be imported again"):

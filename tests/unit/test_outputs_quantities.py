@@ -232,3 +232,14 @@ def test_continuous_numbers_leave_no_remainder():
     assert find_remainders(["x"], np.zeros((1, 1)), np.zeros((2, 1))) == []
     singles = rng.laplace(size=(24, 300)).astype(np.float32).astype(np.float64)
     assert find_remainders(["x"] * 300, singles[:12], singles[12:]) == []
+
+
+def test_random_names_that_both_inputs_share_are_not_counted():
+    rng = np.random.default_rng(0)
+    names = [f"seed {number}" for number in rng.integers(2**60, size=50)]
+    outputs = [(name, bit) for bit in ("yes", "no") for name in names]
+    features = [feature.text for feature in all_features(tabulate(outputs), np.arange(100) < 50)]
+    assert [text for text in features if ".count(" in text] == [
+        "output.count('yes')",
+        "output.count('no')",
+    ]
