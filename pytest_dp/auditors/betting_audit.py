@@ -187,7 +187,8 @@ class BettingAudit:
         """Return whether noise that is `margin` times too small would have been caught.
 
         Single runs under a delta must also show leaks near delta; from 16,000 pairs of outputs on,
-        it is enough that such noise would be caught if the claim is kept.
+        it is enough that such noise would be caught if the claim is kept, and that no pair looks
+        broken.
         """
         guarantee, margin = self.session.guarantee, self.session.settings.margin
         is_vectorised = self.session.call.size is not None
@@ -197,20 +198,21 @@ class BettingAudit:
             return True
         if not guarantee.delta or is_vectorised or self.draw_count < MIN_UNDER_DELTA:
             return False
-        return guarantee.noise_below(caught.if_kept(guarantee)) <= margin
+        would_show = guarantee.noise_below(caught.if_kept(guarantee)) <= margin
+        return would_show and not any(map(self._looks_broken, self.queue.accepted_pairs))
+
+    def _looks_broken(self, state: PairState) -> bool:
+        """Return whether bets on a pair clearly gain, which for a kept claim is bad luck."""
+        return standard_errors_against(state.record, self.session.guarantee) > CLEAR_ERRORS
 
     def _is_in_doubt(self) -> bool:
         """Return whether some pair may break the claim, so that bets go on.
 
         By a known loss, a proposed pair on which bets clearly gain, or a leak that may be rare.
         """
-        guarantee = self.session.guarantee
         return self.known.may_exceed or any(
-            (
-                self.queue.is_proposed(state)
-                and standard_errors_against(state.record, guarantee) > CLEAR_ERRORS
-            )
-            or may_release(state, guarantee)
+            (self.queue.is_proposed(state) and self._looks_broken(state))
+            or may_release(state, self.session.guarantee)
             for state in self.queue.accepted_pairs
         )
 

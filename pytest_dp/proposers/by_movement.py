@@ -49,6 +49,9 @@ WHOLE_SECONDS = 5.0
 FAR_ABOVE = 2.0
 """How many times the claim a loss has to be, to draw no further pairs of a strategy. With less, a
 violation is looked for on a pair that shows it by little."""
+FARTHER = 10_000
+"""How many times as far values are tried where far ones show no violation. Smaller ones stay within
+the noise of code whose examples are small, such as flags."""
 CLEARLY_FARTHER = 1.25
 """How many times as far the answer has to move on a proposed pair outside the claim."""
 CLEARLY_MORE = 1.0001
@@ -228,6 +231,8 @@ class ByMovement(Screener):
             self._not_screened += [p for of in kinds for p in islice(far(of), MAX_PROPOSED)]
             return
         self._screen_farther(far(far_values), farthest)
+        if not any(map(self._is_urgent, [*inside, *self._outside])):
+            self._screen_farther(far(partial(far_values, times=FARTHER)), farthest)
         self._screen_farther(far(missing_values), farthest)
 
     def _screen_farther(

@@ -164,8 +164,8 @@ def missing_values(values: Sequence[Any]) -> list[Any]:
     return ["", None] if any(isinstance(value, str) for value in values) else []
 
 
-def far_values(values: Sequence[Any]) -> list[Any]:
-    """Return a number 10 to 100 times as far from 0 as those given, and its negative.
+def far_values(values: Sequence[Any], times: int = 1) -> list[Any]:
+    """Return a number `times` 10 to 100 times as far from 0 as those given, and its negative.
 
     They are texts if all values are texts of numbers. Empty without numbers, and if the number is
     above `LARGEST_NUMBER`.
@@ -173,10 +173,10 @@ def far_values(values: Sequence[Any]) -> list[Any]:
     texts = [value for value in values if isinstance(value, str)]
     if texts and not any(map(is_real, values)):
         with suppress(ValueError):
-            return [str(far) for far in far_values(list(map(_number_in, texts)))]
+            return [str(far) for far in far_values(list(map(_number_in, texts)), times)]
     numbers = [abs(float(value)) for value in values if is_real(value)]
     largest = max(filter(math.isfinite, numbers), default=1.0)
-    far = 10.0 * 10 ** math.ceil(math.log10(max(largest, 1.0)))
+    far = 10.0 * times * 10 ** math.ceil(math.log10(max(largest, 1.0)))
     if not numbers or far > LARGEST_NUMBER:
         return []
     return [int(far), -int(far)] if _is_whole(values) else [far, -far]

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from pytest_dp import audit
 from pytest_dp.auditors.stopping import may_release
 from pytest_dp.outputs.table import tabulate
 from pytest_dp.privacy import ApproximateDP
@@ -40,3 +41,15 @@ def pair_with(keys_on_d, keys_on_d2):
 )
 def test_a_part_that_is_released_now_and_then_on_one_input_is_in_doubt(keys, eps, delta, doubt):
     assert may_release(pair_with(*keys), ApproximateDP(eps, delta)) is doubt
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [0, 2])
+def test_bets_that_gain_under_a_delta_go_on(seed):
+    """An audit that ended at its margin, where it would catch more, missed both."""
+
+    def release_keys(keys, rng):
+        return {key: int(rng.integers(5)) for key in keys if rng.random() < 0.3}
+
+    claim = {"rho": 0.5, "delta": 0.1587, "pairs": [(["a"], [])], "n_jobs": 1}
+    assert audit(release_keys, **claim, seed=seed).violated

@@ -116,6 +116,19 @@ def test_the_field_that_matters_is_named():
     assert re.match(r"record\[1\] = -?\d", result.beyond.outside)
 
 
+@pytest.mark.slow
+def test_a_sum_of_flags_without_its_clip_is_told():
+    """Where the examples are 0 and 1, a far value is within the noise; a farther one shows it."""
+
+    def total(flags, rng):
+        return sum(flags) + rng.laplace(scale=100.0)
+
+    claim = {"eps": 1.0, "neighbors": "add_remove_one", "inputs": [[0, 1, 1, 0]], "n_jobs": 1}
+    result = audit(total, **claim, seed=0)
+    assert not result.violated
+    assert result.beyond.violated
+
+
 LIMIT = 417
 EDGES = np.array([0.5, 12.25])
 NAMES = {"vip": 3.75}
