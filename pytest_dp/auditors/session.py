@@ -202,7 +202,11 @@ def begin_session(
     progress: Progress | None = None,
     watch: Stopwatch | None = None,
 ) -> Session:
-    """Return a session with a new sampler and budget; its time counts from the start of `watch`."""
+    """Return a session with a new sampler and budget.
+
+    Without a seed in the settings, the seed follows from `name` and the mechanism; the settings of
+    the session hold it. Time counts from the start of `watch`, without one from now.
+    """
     seed = claim_seed(name, call.mechanism) if settings.seed is None else settings.seed
     # Where xdist has shared out the cores already, one process each.
     n_jobs = settings.jobs or (1 if "PYTEST_XDIST_WORKER" in os.environ else cpu_count())

@@ -292,7 +292,11 @@ class Predicate(OfFunction):
         return accept_until(pairs, lambda pair: self.pair(pair.d1, pair.d2), MAX_ATTEMPTS)
 
     def _are_neighbours(self, d1: Any, d2: Any) -> bool:
-        """Return the function's answer, True or False; raise ClaimError if there is none."""
+        """Call the user's function on D and D', and return the truth value of its answer.
+
+        None counts as False. Raises ClaimError if the function raises, or if its answer has no
+        truth value, as an array of several values.
+        """
         call = f"neighbors={self.shown_name}"
         answer = _answer(self.function, (d1, d2), call, "returns whether they are neighbours")
         try:

@@ -204,10 +204,14 @@ class _Games:
         return min(max(min(wanted, fewest), 1), left, MAX_GAMES - self.pairs)
 
     def _choose_quantities(self) -> None:
-        """Run the mechanism a few times to choose which quantities of outputs attacks see.
+        """Run the mechanism, and set which quantities of outputs attacks see.
 
-        Raises ClaimError if outputs cannot be read, and MechanismError if they depend on the data
-        alone.
+        Sets `shown`, `labels` and the first attack of each game. If outputs have no quantities,
+        `shown` stays None and whole outputs are compared. Adds a note if all outputs are equal.
+
+        Raises MechanismError if all first runs raise, or if outputs depend on the data alone.
+        Raises ClaimError if outputs have no quantities and cannot be compared, or if a user's
+        function fails.
         """
         session, sampler, games = self.session, self.session.sampler, self.promise.games
         assert games is not None

@@ -158,7 +158,13 @@ def _find_alignment(
     replays: int,
     memory: Memory,
 ) -> Alignment:
-    """Return an alignment by one direction, or else by both; raise NotAligned if there is none."""
+    """Search for shifts from one input to the other; return the alignment.
+
+    The other direction is searched as well, unless the opposite of the shifts found is within the
+    claim. The bound is the largest of both directions, and may be above the claim. Adds runs to
+    `memory`. Raises NotAligned if a direction has no shifts, or if a repeated replay gives another
+    output.
+    """
     found: list[tuple[Direction, CheckedShifts]] = []
     bounds: list[LossBound] = []
     keys = [replayer.key_of_input(side) for side in (0, 1)]

@@ -36,7 +36,8 @@ def read_guarantee(keywords: Mapping[str, Any]) -> Guarantee:
     """Return the guarantee that keywords of a claim state.
 
     Keywords of no notion, and those that are None, are ignored. Raises ClaimError for no notion,
-    for several, and for a guarantee that no mechanism keeps or every mechanism keeps.
+    for several, for delta beside another one than eps or rho, for values of a wrong type, and for a
+    guarantee that no mechanism keeps or every mechanism keeps.
     """
     stated = {name: value for name, value in keywords.items() if value is not None}
     notions = [name for name in STATED if name in stated]

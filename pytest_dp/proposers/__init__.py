@@ -43,11 +43,15 @@ def compared_values(call: Call, promise: Promise, settings: Settings) -> list[An
 def widen_source(
     source: PairSource, promise: Promise, call: Call, settings: Settings
 ) -> PairSource:
-    """Return a source of the given pairs, followed by those that the claim's searches propose.
+    """Return a new source: the given pairs, then pairs that the claim's searches propose.
 
-    The inputs of the promise were resolved before. Searches run copies of the mechanism once they
-    are asked for pairs. Without pytest-dp's searches, or with large examples, only the user's own
-    searches and the source's proposers follow.
+    Searches take turns: the user's own, pytest-dp's, and the first few pairs of each proposer of
+    `source`. pytest-dp's are left out if `settings.search` names none, or if a given pair is large;
+    then the proposers of `source` are not limited. Of `source`, only the given pairs, generator,
+    bounds and proposers are kept.
+
+    The new source has a screener in any case. Screener and searches run copies of the mechanism
+    only when they are called. The inputs of the promise were resolved before.
     """
     relation, bounds = promise.relation, source.bounds
     if source.examples is not None:

@@ -110,7 +110,11 @@ class _Rewriter(ast.NodeTransformer):
         self._file = file
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
-        """Return a call in place of a comparison of two operands; others unchanged."""
+        """Return a call of the `Distances` in place of a comparison of two operands.
+
+        Chained comparisons, `is` and `is not` stay comparisons. Comparisons inside the node are
+        replaced in any case.
+        """
         self.generic_visit(node)
         kind = type(node.ops[0]).__name__
         if len(node.ops) != 1 or kind not in _COMPARED:

@@ -212,7 +212,12 @@ class Guided:
         return found, openings
 
     def _note_distances(self, drawn: DrawnValue, least: dict[Way, float]) -> str:
-        """Update the aims by a value's distances; return where it takes a new way, or ""."""
+        """Update the aims by the distances `least` of a value; return where it takes a new way.
+
+        A way at distance 0 counts as taken from now on, and is no aim any more. For each other way
+        the closest value is kept. The result is ``"FILE:LINE"`` of the last new way, "" without
+        any.
+        """
         place = ""
         for way, distance in least.items():
             if not distance:

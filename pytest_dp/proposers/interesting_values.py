@@ -47,9 +47,11 @@ _LOADING = frozenset(["LOAD_CONST", "LOAD_SMALL_INT", "LOAD_CONST_IMMORTAL"])
 
 
 def constants_of(mechanism: Any, params: dict[str, Any]) -> list[int | float | str]:
-    """Return numbers and texts that a mechanism reaches, those of comparisons first.
+    """Return the numbers and short texts that a mechanism and its parameters hold.
 
-    At most `MAX_CONSTANTS`, each once.
+    They come from the code of the project's functions, and from variables, defaults, attributes and
+    the values of `params`. Constants of comparisons come first. At most `MAX_CONSTANTS` are
+    returned, each once. The mechanism is not run.
     """
     ranked: dict[tuple[type, Any], int] = {}
     for rank, value in islice(_ranked_constants(mechanism, params), MAX_READ):

@@ -340,7 +340,9 @@ class Questions:
             seconds += STARTING_SECONDS
         question = kind, solver.to_smt2(), len(hard), len(wanted)
         try:
-            answered: SolverAnswer = self._process.submit(_answer, *question).result(seconds)
+            answered: SolverAnswer = self._process.submit(_solve_question, *question).result(
+                seconds
+            )
         except (TimeoutError, BrokenProcessPool):
             self.unanswered += 1
             self.close()
@@ -349,10 +351,13 @@ class Questions:
         return answered.values
 
 
-def _answer(kind: str, text: str, hard: int, wanted: int) -> SolverAnswer:
-    """Return z3's answer to a question, given as text in z3's format; no values if there are none.
+def _solve_question(kind: str, text: str, hard: int, wanted: int) -> SolverAnswer:
+    """Ask z3 a question in SMT-LIB text; return its values, and the processor seconds used.
 
-    Of its conditions the first are `hard`, the next `wanted`, and the others soft.
+    The first `hard` conditions have to hold. For the kind "most", z3 fulfils as many as it can of
+    the next `wanted` conditions, then of the rest. For "least", the wanted condition is ``smallest
+    == objective``, and z3 makes `smallest` least. The values are None if z3 finds none within
+    `MAX_STEPS`.
     """
     started, context = time.process_time(), z3.Context()
     conditions = [*z3.parse_smt2_string(text, ctx=context)]

@@ -248,10 +248,12 @@ def judge_claim(recorded: Mapping[str, Entry], claim: Collected) -> Judgement | 
 def judge(
     recorded: Mapping[str, Entry], claims: Sequence[Collected], expected: Callable[[str], bool]
 ) -> list[Judgement]:
-    """Return judgements of the selected claims and of entries that are gone, sorted by id.
+    """Compare claims with those on record; return the judgements, sorted by id.
 
-    `expected` returns whether this run should have found the claim of an id; other entries are not
-    gone. Raises ClaimError as `judge_claim`.
+    Each selected claim gets one, unless the claim is neither on record nor known. Each entry on
+    record that no claim belongs to gets one of kind `GONE`, if `expected` is true for its id:
+    whether this run should have found it. The id is that on record, or else that of the claim.
+    Raises ClaimError as `judge_claim`.
     """
     found = (judge_claim(recorded, claim) for claim in claims if claim.selected)
     gone = [Judgement(GONE, name) for name in _names_not_found(recorded, claims) if expected(name)]

@@ -252,9 +252,11 @@ def workflow_command(kind: str, path: str, line: int | None, title: str, body: s
 
 
 def job_summary(records: Sequence[Record]) -> str:
-    """Return Markdown for ``$GITHUB_STEP_SUMMARY``: verdict, failures, the table of claims.
+    """Return Markdown for ``$GITHUB_STEP_SUMMARY``: the verdict, blocks of claims, and a table.
 
-    Empty without records. Failures beyond `MAX_SUMMARY_BYTES` are only counted.
+    Claims that did not pass have a block each, also inconclusive and weakened ones; the table has
+    all that were audited. Empty without records. Blocks beyond `MAX_SUMMARY_BYTES` are only
+    counted.
     """
     if not records:
         return ""

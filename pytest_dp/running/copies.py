@@ -311,7 +311,11 @@ def _is_shared(module: str | None) -> bool:
 
 
 def _is_compiled(cls: type) -> bool:
-    """Return whether a class is written in C, so that it cannot be copied."""
+    """Return whether a class looks as if it is written in C.
+
+    Such a class is pickled by its name, and the copy shares it with the original. Signs are a
+    static type, and methods in C.
+    """
     heap = 1 << 9  # Py_TPFLAGS_HEAPTYPE
     return not cls.__flags__ & heap or any(
         isinstance(value, types.MethodDescriptorType) for value in vars(cls).values()

@@ -181,7 +181,13 @@ _HANGS = "it does not return in a process that was forked, perhaps because it wa
 
 
 def _pickle_work(call: Call, start: Start, work: RunOrder) -> bytes:
-    """Pickle the work that a process is asked for; raise CannotCopy if that cannot be done."""
+    """Return the pickled request for a forked process, as `_outputs_sent` reads it.
+
+    It holds the place to import the mechanism from (None unless `start` is `IMPORTED`), the seeds
+    for generators, and the pickled work. The mechanism itself is not sent, as the process has it.
+    Raises CannotCopy if the input or the parameters cannot be pickled, or if a mechanism that is to
+    be imported anew is in no module.
+    """
     place = None
     if start is Start.IMPORTED and (place := locate(call.mechanism)) is None:
         raise CannotCopy("it is in no module that can be imported again")

@@ -73,11 +73,15 @@ def run_copy(
     instrument: Instrument,
     params: Mapping[str, Any] | None = None,
 ) -> Any:
-    """Run a new copy, with the instrument already in place, and return the output.
+    """Copy the mechanism and the data, run the copy once, and return its output.
+
+    The caller puts the instrument in place first, by `apply_instrument`, and looks at
+    `instrument.refusal` afterwards: a refused run may return as usual. A copy that raises gives a
+    `Raised`. A vectorised mechanism is asked for one row.
 
     `data` may be an `Input`, which is copied faster. `params` replace parameters of the same names.
     Raises CannotCopy if there can be no copy, CannotInstrument if compiled code draws from the
-    generator, and the errors of `Call.draw`.
+    generator, and MechanismError if a vectorised mechanism raises.
     """
     item = data if isinstance(data, Input) else Input(data)
     copied, (data,) = call.copy_unseeded(item.fresh())

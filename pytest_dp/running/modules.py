@@ -68,7 +68,7 @@ def _install_audit_hook() -> None:
 def _note_event(event: str, args: tuple[Any, ...]) -> None:
     """Handle an event of the audit hook: refuse runs that leave the process, record files."""
     if event in _OUTSIDE:
-        _note_outside(event)
+        _refuse_current_run(event)
     if _OPENED:
         _note_opened_file(*_OPENED[-1], event, args)
 
@@ -112,8 +112,12 @@ def _note_opened_file(files: list[str], made: set[str], event: str, args: tuple[
             files.append(file)
 
 
-def _note_outside(event: str) -> None:
-    """Refuse the run of this thread, as it may draw outside of this process."""
+def _refuse_current_run(event: str) -> None:
+    """Mark the run of this thread as refused, as an event may draw in another process.
+
+    Neither raises nor stops the run. In a thread without an instrument, marks the runs during which
+    the thread was started. `event` is a key of `_OUTSIDE`.
+    """
     instrument = current_instrument() if _RUNNING else None
     if instrument is not None:
         instrument.note(f"it {_OUTSIDE[event]} that may draw ({event})")

@@ -258,10 +258,14 @@ class Subject:
     def run_afresh(
         self, dataset: Input, runs: int, key: tuple[int, ...], deadline: Deadline
     ) -> Outputs:
-        """Run a new copy, or a forked process if there is no copy, and return `runs` outputs.
+        """Make one fresh start, run it `runs` times in a row, and return the outputs.
 
-        Its random numbers are those of `key`. Raises CannotCopy if there is neither copy nor
-        process, and OutOfTime if the deadline passes first.
+        The start is a new copy. It is a forked process if one waits, and if `forks` is set or there
+        can be no copies. A vectorised mechanism is called twice, for half of the runs each. Random
+        numbers are those of `key`. Adds the runs to `self.runs`.
+
+        Raises CannotCopy if there is neither copy nor process, or if the process fails or hangs.
+        Raises OutOfTime if the deadline passes first.
         """
         if self.origin is not None and (self.forks or self._pristine.reason):
             return self.run_forked([(dataset, key)], runs, deadline)[0]
