@@ -374,10 +374,14 @@ def first_state(mechanism: Any, pristine: Pristine) -> FirstState:
     if pristine.size > MAX_WAITING_BYTES:
         return state
 
-    def forget(_: Any, number: int = id(owner)) -> None:
-        _KNOWN.pop(number, None)
-        state.end_process()
-
     with suppress(TypeError):  # else the next audit takes what it finds for the first state
-        _KNOWN[id(owner)] = weakref.ref(owner, forget), state
+        # Alarms wait for `finalize`; in a plain callback, Python would drop what they raise.
+        weakref.finalize(owner, _forget, id(owner)).atexit = False
+        _KNOWN[id(owner)] = weakref.ref(owner), state
     return state
+
+
+def _forget(number: int) -> None:
+    """Forget the first state of a mechanism whose owner is gone, and end its process."""
+    if known := _KNOWN.pop(number, None):
+        known[1].end_process()

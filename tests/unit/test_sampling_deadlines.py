@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 import time
+from types import SimpleNamespace
 
 import pytest
 from drawing import outputs
@@ -17,7 +18,9 @@ from pytest_dp.basics.errors import MechanismError
 from pytest_dp.claiming.claim import Arguments
 from pytest_dp.pairs.noiseless import NoiselessRunner
 from pytest_dp.running.calling import prepare
+from pytest_dp.running.copies import Pristine
 from pytest_dp.running.deadline import Deadline, OutOfTime, within
+from pytest_dp.running.forked import first_state
 
 
 def spins(data):
@@ -123,7 +126,20 @@ def watched():
     computes()
 
 
-@pytest.mark.parametrize("compute", [collects, watched], ids=["del", "callback"])
+def forgets_a_mechanism():
+    """The first state of a mechanism is forgotten with it, which may end a process."""
+
+    def mechanism(data):
+        return data
+
+    first_state(mechanism, Pristine(mechanism)).origin = SimpleNamespace(close=takes_a_while)
+    del mechanism
+    computes()
+
+
+@pytest.mark.parametrize(
+    "compute", [collects, watched, forgets_a_mechanism], ids=["del", "callback", "forgets"]
+)
 def test_nothing_is_raised_in_what_ends_an_object(compute, monkeypatch):
     ENDED.clear()
     dropped = []
