@@ -6,6 +6,7 @@ computes the budget from `f`. Hash functions are public.
 # requirements: pure-ldp==1.2.0 scikit-learn==1.9.1 statsmodels==0.15.0 xxhash==3.5.0
 
 import numpy as np
+import xxhash
 from pure_ldp import frequency_oracles as fo
 from pure_ldp import heavy_hitters as hh
 from pure_ldp.core import generate_hash_funcs
@@ -23,14 +24,30 @@ def entry(client, items=range(1, d + 1), eps=eps, **more):
     return Claimed(client.privatise, eps=eps, inputs=values(list(items)), **more)
 
 
+def hashes_of(client):
+    """A function of an output that says of which items the answer is the hash, by its seed."""
+
+    def fits(output):
+        answer, seed = output
+        hashed = (xxhash.xxh32(str(at), seed=seed).intdigest() % client.g for at in range(d))
+        return [float(value == answer) for value in hashed]
+
+    return fits
+
+
+def local_hashing(**more):
+    client = fo.LHClient(eps, d, **more)
+    return entry(client, features=hashes_of(client))
+
+
 pure_ldp = claims(
     {
         "DE": entry(fo.DEClient(eps, d)),
         "SUE": entry(fo.UEClient(eps, d)),
         "OUE": entry(fo.UEClient(eps, d, use_oue=True)),
         "HE": entry(fo.HEClient(eps, d)),
-        "BLH": entry(fo.LHClient(eps, d)),
-        "OLH": entry(fo.LHClient(eps, d, use_olh=True)),
+        "BLH": local_hashing(),
+        "OLH": local_hashing(use_olh=True),
         "FLH": entry(fo.FastLHClient(eps, d, k=2, use_olh=True)),
         "Hadamard response": entry(fo.HadamardResponseClient(eps, d, None)),
         "Hadamard response, eps 2": entry(
