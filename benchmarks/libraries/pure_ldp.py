@@ -6,11 +6,11 @@ computes the budget from `f`. Hash functions are public.
 # requirements: pure-ldp==1.2.0 scikit-learn==1.9.1 statsmodels==0.15.0 xxhash==3.5.0
 
 import numpy as np
-import xxhash
 from pure_ldp import frequency_oracles as fo
 from pure_ldp import heavy_hitters as hh
 from pure_ldp.core import generate_hash_funcs
 
+from benchmarks.libraries.pure_ldp_calls import hashes_of
 from pytest_dp import Claimed, claims, values
 
 eps, d = 1.0, 4
@@ -22,17 +22,6 @@ hadamard = fo.HadamardMechClient(eps, d, t=2)
 
 def entry(client, items=range(1, d + 1), eps=eps, **more):
     return Claimed(client.privatise, eps=eps, inputs=values(list(items)), **more)
-
-
-def hashes_of(client):
-    """A function of an output that says of which items the answer is the hash, by its seed."""
-
-    def fits(output):
-        answer, seed = output
-        hashed = (xxhash.xxh32(str(at), seed=seed).intdigest() % client.g for at in range(d))
-        return [float(value == answer) for value in hashed]
-
-    return fits
 
 
 def local_hashing(**more):
