@@ -17,7 +17,7 @@ from pytest_dp.basics.reprs import on_one_line
 from pytest_dp.claiming.claim import expand
 from pytest_dp.claiming.keywords import PRIVACY
 from pytest_dp.claiming.settings import seed_of
-from pytest_dp.known_losses import REFUTED, Enumerator
+from pytest_dp.known_losses import REFUTED, Enumerator, KnownPair, estimate_of, unseen_share
 from pytest_dp.oracles.alignment import REPLAYS_OF_LARGEST, align, check_rows
 from pytest_dp.oracles.checking import NotAligned
 from pytest_dp.oracles.enumerated import TOO_MANY, EnumeratedPair
@@ -90,6 +90,9 @@ class LossEstimate(Estimate):
         lines = [f"{self._value()} ({self.mode}: {_HOW[self.mode]})"]
         if self.pair != (None, None):
             lines.append(f"  on D = {on_one_line(self.pair[0])}, D' = {on_one_line(self.pair[1])}")
+        if self.unseen:
+            often = numbers.format_count(int(1 / self.unseen))
+            lines.append(f"  what happens in fewer than 1 of {often} runs may go unseen")
         return "\n".join([*lines, *([f"  sampled, as {self.reason}"] if self.reason else [])])
 
     def _value(self) -> str:
@@ -114,9 +117,9 @@ class LossEstimate(Estimate):
         Returns
         -------
         lower, upper : float
-            If all outcomes are known, certain up to rounding of floats. Otherwise the lower bound
-            is by samples, with the confidence of the estimate; the upper bound is by alignment, or
-            1.
+            If all outcomes are known, certain up to rounding of floats and to what may go
+            unseen. Otherwise the lower bound is by samples, with the confidence of the estimate;
+            the upper bound is by alignment, or 1.
 
         Raises
         ------
@@ -218,7 +221,7 @@ def estimate(
         losses = _derive_losses(call, both, Deadline(seconds), check=check)
     except REFUSALS as reason:
         return _sample_loss(mechanism, str(reason) or "it takes too long", seed, n_jobs, keywords)
-    found = _largest_loss(losses)
+    found = _largest_loss(losses, CHECKED_RUNS * check)
     if found.mode == "exact" or not check:
         return found
     keywords.setdefault("max_samples", RUNS_BESIDE_BOUND)
@@ -242,7 +245,8 @@ class _PairLoss:
     error: float | None
     """Bound on the rounding error of `value`; None if `value` is an upper bound, by alignment."""
     delta: DeltaBounds
-    enumerated: EnumeratedPair | None = None
+    known: KnownPair
+    """Outcomes, or the alignment."""
 
 
 def _derive_losses(
@@ -279,19 +283,21 @@ def _derive_loss(
     except CannotInstrument as refusal:
         reason = str(refusal)
     try:
-        bound = align(call, pair, lambda _: False, REPLAYS_OF_LARGEST, deadline).bound
+        aligned = align(call, pair, lambda _: False, REPLAYS_OF_LARGEST, deadline)
     except NotAligned as none:
         raise CannotInstrument(f"{reason}; {none}") from None
     if call.size is not None:
         for data in pair:
             check_rows(call, data, [ROWS], deadline)
-    return _PairLoss(pair, bound.eps_at(0.0), None, lambda eps: (0.0, bound.delta_at(eps)))
+    bound = aligned.bound
+    return _PairLoss(pair, bound.eps_at(0.0), None, lambda eps: (0.0, bound.delta_at(eps)), aligned)
 
 
-def _largest_loss(losses: Sequence[_PairLoss]) -> LossEstimate:
+def _largest_loss(losses: Sequence[_PairLoss], runs: int) -> LossEstimate:
     """Return the largest of the losses on pairs of inputs, with an error that holds for all.
 
-    Beside aligned pairs, the error reaches down to the largest enumerated loss, or 0.
+    Beside aligned pairs, the error reaches down to the largest enumerated loss, or 0. `runs` are
+    the real runs on each input that enumerated outcomes were compared with.
     """
     largest = max(losses, key=lambda loss: (loss.value, loss.error is None))
     exact = [(loss.value, loss.error) for loss in losses if loss.error is not None]
@@ -299,10 +305,18 @@ def _largest_loss(losses: Sequence[_PairLoss]) -> LossEstimate:
     if len(exact) < len(losses):
         low = max((value for value, _ in exact), default=0.0)
         error = largest.value - low if low < math.inf else 0.0
-    mode: Mode = "aligned" if largest.error is None else "exact"
-    deltas = tuple(loss.delta for loss in losses)
-    inputs, pairs = largest.inputs, len(losses)
-    return LossEstimate(largest.value, error, mode, inputs, _deltas=deltas, pairs=pairs)
+    known = estimate_of(
+        [loss.known for loss in losses], largest.value, error, unseen=unseen_share(runs)
+    )
+    return LossEstimate(
+        known.value,
+        known.error,
+        known.mode,
+        largest.inputs,
+        _deltas=tuple(loss.delta for loss in losses),
+        pairs=known.pairs,
+        unseen=known.unseen,
+    )
 
 
 def _compare_with_real_runs(call: Call, losses: Sequence[_PairLoss], deadline: Deadline) -> None:
@@ -311,7 +325,7 @@ def _compare_with_real_runs(call: Call, losses: Sequence[_PairLoss], deadline: D
     Also if all runs raise. The level of the test is divided by the number of inputs. Raises
     CannotCopy, and OutOfTime at the deadline.
     """
-    known = [(loss.inputs, loss.enumerated) for loss in losses if loss.enumerated is not None]
+    known = [(loss.inputs, loss.known) for loss in losses if isinstance(loss.known, EnumeratedPair)]
     refuted = REFUTED + math.log(max(2 * len(known), 1))
     has_returned = False
     for pair, enumerated in known:

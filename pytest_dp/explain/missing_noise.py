@@ -144,9 +144,13 @@ def _advise(runs: PairRuns, places: list[str]) -> str:
     if any(format_leaf(value).startswith(RAISES) for value in values):
         return "return a number with noise in place of the exception"
     is_number_there = any(isinstance(value, float) for value in values)
-    change = "add noise to" if is_number_there else "let a noisy value decide"
-    them = "it" if len(places) == 1 else "them"
-    return f"{change} {format_places(places)}, or do not release {them}"
+    them, shown = "it" if len(places) == 1 else "them", format_places(places)
+    if is_number_there:
+        return f"add noise to {shown}, or do not release {them}"
+    return (
+        f"let a noisy value decide {shown}, among candidates that do not come from the data, or do "
+        f"not release {them}"
+    )
 
 
 def _noisy_sides(runs: PairRuns, place: str) -> list[int]:

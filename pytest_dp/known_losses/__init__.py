@@ -249,6 +249,14 @@ def content_of(call: Call) -> bytes:
     return Pristine((call.mechanism, call.params)).content
 
 
+def unseen_share(runs: int) -> float:
+    """Return the share of runs in which other behaviour goes unseen in `runs` runs; 0 for 0 runs.
+
+    It is the largest such share of which that has a probability of 5 % or more.
+    """
+    return -math.expm1(math.log(SHOWN_ALPHA) / runs) if runs else 0.0
+
+
 def estimate_of(
     known: Sequence[KnownPair], value: float, error: float, runs: int = 0, unseen: float = 0.0
 ) -> Estimate:
@@ -263,8 +271,7 @@ def estimate_of(
     if aligned:
         mode = "aligned"
         basis = f"{sum(each.replays for each in aligned):,} replays"
-        replays = max(min(each.from_laws for each in aligned), 1)
-        unseen = -math.expm1(math.log(SHOWN_ALPHA) / replays)
+        unseen = unseen_share(max(min(each.from_laws for each in aligned), 1))
     return Estimate(
         float(value), error, mode, pairs=len(known), basis=basis, runs=runs, unseen=unseen
     )

@@ -28,6 +28,7 @@ from pytest_dp.known_losses import (
     estimate_of,
     hold_against,
     parameter_of,
+    unseen_share,
 )
 from pytest_dp.oracles.alignment import Alignment, check_rows
 from pytest_dp.pairs import Pair
@@ -35,7 +36,6 @@ from pytest_dp.privacy import gaussian_sigma
 from pytest_dp.results.outcome import Estimate
 from pytest_dp.running.deadline import Deadline, OutOfTime
 from pytest_dp.running.generator_stand_ins import CannotInstrument
-from pytest_dp.statistics.clopper_pearson import SHOWN_ALPHA
 
 FEWEST_RUNS = 12
 """Runs on an input, at least. Fewer: runs that differ from replays in 1 of 4 go unseen more
@@ -317,7 +317,7 @@ class AnalyticCheck(KnownLosses):
         known = self.derived.pairs
         pairs = [known[number] for number in range(self._pairs.claimed) if number in known]
         drawn = min(state.drawn for state in self._given_pairs)
-        unseen = -math.expm1(math.log(SHOWN_ALPHA) / drawn) if drawn and self.runs else 0.0
+        unseen = unseen_share(drawn if self.runs else 0)
         return estimate_of(pairs, *self.loss, self.runs, unseen)
 
     def estimate(

@@ -6,7 +6,6 @@ other outputs have the features of any audit.
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -248,7 +247,11 @@ def _main_quantity(model: Posterior, table: Table) -> str:
 def cross_fitted_area(
     inside: Any, outside: Any, labels: Sequence[str], classifier: Any, seed: int
 ) -> tuple[float, float]:
-    """Return AUC and standard error of attacks that learn from one half and score the other."""
+    """Return AUC and standard error of attacks that learn from one half and score the other.
+
+    The halves are not independent: where little leaks, chance moves both areas to one side. So the
+    error is the mean of both, which is too large by a factor of 1.4 at most where much leaks.
+    """
     middle = len(inside) // 2
     halves = slice(middle), slice(middle, None)
     areas = []
@@ -256,4 +259,4 @@ def cross_fitted_area(
         attack = learn_attack(inside[known], outside[known], labels, classifier, seed)
         areas.append(estimate_area(attack.score(inside[held_out]), attack.score(outside[held_out])))
     (one, error), (other, error2) = areas
-    return (one + other) / 2, math.hypot(error, error2) / 2
+    return (one + other) / 2, (error + error2) / 2

@@ -218,10 +218,11 @@ def enumerate_law(call: Call, data: Any, deadline: Deadline) -> Distribution | F
 
 
 class FixedPath(Path):
-    """A path whose choices a seed makes, by equal probabilities, except the `free` choices.
+    """A path whose choices a seed makes, except the `free` choices.
 
-    At the choice `changed`, it takes another branch than the seed says. `seen` has the weights of
-    the branches at all choices.
+    Seed 0 takes the likeliest branch each time, other even seeds draw by the weights, and odd ones
+    draw all branches alike. At the choice `changed`, the path takes another branch than that.
+    `seen` has the weights of the branches at all choices.
     """
 
     def __init__(
@@ -243,7 +244,12 @@ class FixedPath(Path):
             return super().choose(weights)
         possible = [branch for branch, weight in enumerate(weights) if weight > 0]
         generator = default_rng((self._seed, number))
-        choice = int(generator.integers(len(possible)))
+        if self._seed % 2:
+            choice = int(generator.integers(len(possible)))
+        else:
+            likely = np.array([float(weights[branch]) for branch in possible])
+            drawn = int(generator.choice(len(possible), p=likely / likely.sum()))
+            choice = drawn if self._seed else int(likely.argmax())
         if number == self._changed and len(possible) > 1:
             choice += 1 + int(generator.integers(len(possible) - 1))
         self.taken.append(possible[choice % len(possible)])

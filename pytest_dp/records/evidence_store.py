@@ -59,16 +59,18 @@ class Store:
         self.problems: list[str] = []
 
     def sum_earlier(self, claim: str, identity: str, seed: str, alpha: float) -> Evidence:
-        """Return the evidence of runs with other seeds, or of all runs if they refute the claim.
+        """Return the evidence of runs before the first one of a seed, so that it is repeated.
 
-        A repeated seed does not count twice. Files that cannot be read are added to `problems`.
-        Without runs, evidence of 0 runs.
+        It is that of all runs if the seed is new, or if all runs refute the claim. Files that
+        cannot be read are added to `problems`. Without runs, evidence of 0 runs.
         """
         runs = self._runs_in(self._evidence_folder(claim, identity))
         everything = total_evidence(runs, alpha)
         if everything.refutes(alpha):
             return everything
-        return total_evidence((run for run in runs if run.seed != seed), alpha)
+        first = next((_place(run) for run in runs if run.seed == seed), None)
+        earlier = (run for run in runs if first is None or _place(run) < first)
+        return total_evidence(earlier, alpha)
 
     def add(self, run: StoredRun) -> None:
         """Write the evidence of a run, unless its seed has a file; add an error to `problems`."""
@@ -146,11 +148,16 @@ def total_evidence(runs: Iterable[StoredRun], alpha: float) -> Evidence:
     reached 1 / alpha refutes the claim, though it may fall again.
     """
     total = Evidence()
-    for run in sorted(runs, key=lambda run: (run.started, run.seed)):
+    for run in sorted(runs, key=_place):
         total += Evidence(run.log_e_values, 1, run.samples)
         if total.refutes(alpha):
             break
     return total
+
+
+def _place(run: StoredRun) -> tuple[str, str]:
+    """Return the key by which runs are sorted in their order."""
+    return run.started, run.seed
 
 
 def _read_json(file: Path) -> dict[str, Any]:

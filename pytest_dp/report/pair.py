@@ -151,14 +151,14 @@ def _idle_fields_text(example: Counterexample) -> str:
         return ""
     (change,) = found
     sides = record_of(example.d1, change.before), record_of(example.d2, change.after)
-    order, values = fields_of(sides[change.before is ABSENT]), "other"
+    order = fields_of(sides[change.before is ABSENT])
+    one = len(example.idle) == 1
+    values = "another value" if one else "other values"
     if ABSENT not in sides:
-        values = "equal"
+        values = "an equal value" if one else "equal values"
         other = fields_of(sides[1])
         order = {name: v for name, v in order.items() if key(v) != key(other.get(name, ABSENT))}
     names = list_ranges(example.idle, list(order))
-    one = len(example.idle) == 1
-    values = f"an {values} value" if one else f"{values} values"
     return (
         f"({names} seem{'s' * one} not to matter: with {values}, {MAX_DIFFERENCES} runs on the "
         "same random numbers gave the same outputs)"

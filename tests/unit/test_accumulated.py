@@ -43,9 +43,10 @@ def files_of(root):
 
 
 def test_a_seed_counts_once(tmp_path):
-    store = filled(tmp_path, 1.5, -0.5)
+    """A repeated run begins as its first one did, also once there are later runs."""
+    store = filled(tmp_path, 1.5, -0.5, 4.0)
     store.add(stored("1", 9.0))
-    assert store.sum_earlier(CLAIM, ABOUT, "ff", 1e-6).log_e_value == 1.0
+    assert store.sum_earlier(CLAIM, ABOUT, "ff", 1e-6).log_e_value == 5.0
     again = store.sum_earlier(CLAIM, ABOUT, "1", 1e-6)
     assert again == Evidence((3.0, 1.5), 1, 100)
 

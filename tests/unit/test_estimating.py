@@ -23,9 +23,21 @@ def test_aligned():
     found = estimate(noisy, pairs=[(0, 1), (0, 2)], seed=1)
     assert (found.value, found.mode, found.pair) == (pytest.approx(1.0), "aligned", (0, 2))
     assert 0.7 < found.value - found.error < 1.0
+    assert 0.001 < found.unseen < 0.1
+    assert "runs may go unseen" in str(found)
     low, high = found.profile(0.5)
     assert low <= 1 - math.exp(-0.25) <= high
     assert estimate(noisy, pairs=[(0, 1)], check=False).error == 0.5
+
+
+@pytest.mark.slow
+def test_an_estimate_is_as_sure_as_on_its_least_sure_pair():
+    def of_coin_or_noise(x, rng):
+        return coin(x, rng) if x < 2 else x / 4 + rng.laplace()
+
+    found = estimate(of_coin_or_noise, pairs=[(0, 1), (2, 6)], seed=1)
+    assert (found.value, found.mode) == (pytest.approx(math.log(3)), "aligned")
+    assert found.pair == (0, 1)
 
 
 @pytest.mark.slow

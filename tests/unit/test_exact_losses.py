@@ -208,8 +208,23 @@ def now_and_then(x, rng):
     return [first, first and bool(linked)]
 
 
+def as_they_are_if_unanimous(x, rng):
+    """What is likely shows the dependence: all 20 noisy answers are 1 in .12 of the runs."""
+    answers = [x] + [1] * 19
+    noisy = [answer if rng.random() < 0.9 else 1 - answer for answer in answers]
+    return answers if all(noisy) else noisy
+
+
+def as_they_are_if_nobody(x, rng):
+    noisy = [int(rng.random() < 0.1) for _ in range(20)]
+    return noisy if any(noisy) else [1 - x] + [0] * 19
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("mechanism", [by_first, running_parity, now_and_then])
+@pytest.mark.parametrize(
+    "mechanism",
+    [by_first, running_parity, now_and_then, as_they_are_if_unanimous, as_they_are_if_nobody],
+)
 def test_outputs_without_independent_parts_are_refused(mechanism):
     with pytest.raises(CannotInstrument):
         law(mechanism)

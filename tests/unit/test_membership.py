@@ -12,7 +12,7 @@ import pytest
 from pytest_dp import ClaimError, MechanismError, Membership, audit, between, riskiest
 from pytest_dp.claiming.claim import expand
 from pytest_dp.data.fields import cells_of
-from pytest_dp.methods.membership_attacks import quantities_of
+from pytest_dp.methods.membership_attacks import cross_fitted_area, quantities_of
 from pytest_dp.outputs.raised import Raised
 from pytest_dp.outputs.user_features import target_of, target_record
 from pytest_dp.pairs.targets import targets_of
@@ -186,3 +186,14 @@ def test_each_record_has_its_share_of_alpha():
     assert result.resolution == area_resolution(0.6, *pairs, 1e-6 / 4)
     assert (sum(pairs) + 4) * 5 + 20 > result.samples  # 4 to learn from, and some to try out
     assert result.p_value == pytest.approx(min(4 * min(r.p_value for r in result.risks), 1))
+
+
+@pytest.mark.slow
+def test_the_error_of_attacks_that_learn_from_chance_holds():
+    """Nothing leaks: an area of 0.5 is within two errors, but in 1 of 20 cases."""
+    rng, errors = np.random.default_rng(0), []
+    for seed in range(200):
+        inside, outside = rng.normal(size=(2, 100, 1))
+        area, error = cross_fitted_area(inside, outside, ["x"], None, seed)
+        errors.append(abs(area - 0.5) / error)
+    assert np.mean(np.array(errors) > 2) < 0.1
