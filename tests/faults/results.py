@@ -93,9 +93,17 @@ FAULTS = (
     Fault(
         "seed-counts-twice",
         "records/evidence_store.py",
-        "total_evidence((run for run in runs if run.seed != seed), alpha)",
-        "total_evidence(runs, alpha)",
+        "first is None or _place(run) < first",
+        "True",
         "Evidence of one run multiplies with itself.",
+        ACCUMULATED + "test_a_seed_counts_once",
+    ),
+    Fault(
+        "repeated-seed-counts-later-runs",
+        "records/evidence_store.py",
+        "first is None or _place(run) < first",
+        "run.seed != seed",
+        "A repeated run's highest wealth counts beside evidence that came later.",
         ACCUMULATED + "test_a_seed_counts_once",
     ),
     Fault(
