@@ -91,8 +91,7 @@ class LossEstimate(Estimate):
         if self.pair != (None, None):
             lines.append(f"  on D = {on_one_line(self.pair[0])}, D' = {on_one_line(self.pair[1])}")
         if self.unseen:
-            often = numbers.format_count(int(1 / self.unseen))
-            lines.append(f"  what happens in fewer than 1 of {often} runs may go unseen")
+            lines.append(f"  {numbers.unseen_text(self.unseen)}")
         return "\n".join([*lines, *([f"  sampled, as {self.reason}"] if self.reason else [])])
 
     def _value(self) -> str:
@@ -304,7 +303,7 @@ def _largest_loss(losses: Sequence[_PairLoss], runs: int) -> LossEstimate:
     error = max((error for _, error in exact), default=0.0)
     if len(exact) < len(losses):
         low = max((value for value, _ in exact), default=0.0)
-        error = largest.value - low if low < math.inf else 0.0
+        error = max(error, largest.value - low) if low < math.inf else error
     known = estimate_of(
         [loss.known for loss in losses], largest.value, error, unseen=unseen_share(runs)
     )

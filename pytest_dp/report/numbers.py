@@ -231,3 +231,8 @@ def parameter_text(parameter: str, number: str, sign: str = "=") -> str:
     if parameter == "scale":
         return f"loss {sign} {number} times the claim"
     return f"{parameter} {sign} {number}"
+
+
+def unseen_text(share: float) -> str:
+    """Return a sentence that what happens in fewer than this share of runs may go unseen."""
+    return f"what happens in fewer than 1 of {format_count(int(1 / share))} runs may go unseen"

@@ -295,8 +295,7 @@ def known_loss_text(record: Record) -> str:
     if known.runs:
         text += f", checked against {numbers.format_count(known.runs)} runs"
     if known.unseen:
-        often = numbers.format_count(int(1 / known.unseen))
-        text += f"; what happens in fewer than 1 of {often} runs may go unseen"
+        text += f"; {numbers.unseen_text(known.unseen)}"
     return text
 
 

@@ -38,6 +38,7 @@ def test_an_estimate_is_as_sure_as_on_its_least_sure_pair():
     found = estimate(of_coin_or_noise, pairs=[(0, 1), (2, 6)], seed=1)
     assert (found.value, found.mode) == (pytest.approx(math.log(3)), "aligned")
     assert found.pair == (0, 1)
+    assert 0 < found.error < 1e-6  # of rounding
 
 
 @pytest.mark.slow
